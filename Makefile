@@ -1,0 +1,44 @@
+# Everything happens in .venv; the stamp file makes a second call install nothing.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+# One thread per test worker: two workers with two threads each would fight for two cores.
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format bench clean
+
+help: ## Show this help
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## Make .venv and install the suite with the tested versions
+
+# torch first and by its exact version: resolved as a range it would bring gigabytes of CUDA along.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is older. Try make PYTHON=python3.12"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Run both applications small: data, training, tables, figures
+	$(BIN)/python -m lab.demo
+
+test: $(STAMP) ## Run the whole test suite
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(STAMP) ## ruff, ruff format --check, mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## Let ruff sort, mend and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Speed and memory as ratios against peers
+	for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done
+
+clean: ## Remove the environment and caches (runs/ and datasets/ stay)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

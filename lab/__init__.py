@@ -1,0 +1,1 @@
+"""What the applications share to run an experiment."""

@@ -1,0 +1,82 @@
+"""Files that are either whole or absent: written under a temporary name, then renamed."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lab.errors import UserError
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; on success it is renamed onto `path`, on failure removed.
+
+    The temporary name keeps the suffix, because libraries choose the format by it. Two processes that
+    write the same path do not disturb each other: the last one to finish wins.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a" / "result.txt"
+    >>> with atomic_path(target) as temporary:
+    ...     _ = temporary.write_text("whole")
+    >>> target.read_text(), len(list(target.parent.iterdir()))
+    ('whole', 1)
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        if temporary.is_file():
+            _flush_to_disk(temporary)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _flush_to_disk(path: Path) -> None:
+    # Without this a power cut after the rename can leave the new name with the old disk blocks.
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def unwritable(path: str | Path, error: OSError) -> UserError:
+    """Turn a full disk or a forbidden folder into a sentence."""
+    reason = error.strerror or str(error)
+    return UserError(f"could not write {path}: {reason}. Free some space or choose another folder.")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write a JSON file atomically, indented, in the order given."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file; a broken or absent one is a `UserError` that names it."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"there is no file {path}.") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not valid JSON ({error}); restore or delete it.") from error
+
+
+def fingerprint(value: Any) -> str:
+    """A short stable hash of a JSON-like value, to tell one data set or configuration from another.
+
+    >>> fingerprint({"b": 1, "a": [2.0]}) == fingerprint({"a": [2.0], "b": 1})
+    True
+    """
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
