@@ -35,7 +35,13 @@ class Progress:
     """
 
     def __init__(
-        self, total: int, label: str, unit: str = "sample", *, interval: float = 5.0, clock_now: Callable[[], float] = time.monotonic
+        self,
+        total: int,
+        label: str,
+        unit: str = "sample",
+        *,
+        interval: float = 5.0,
+        clock_now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.total, self.label, self.unit, self.interval = total, label, unit, interval
         self.done = 0
@@ -82,13 +88,18 @@ class Progress:
         return text + (f"  {self._fields_text()}" if self._fields else "")
 
     def _fields_text(self) -> str:
-        return "  ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in self._fields.items())
+        return "  ".join(
+            f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in self._fields.items()
+        )
 
     def _step(self, n: int) -> None:
         self.done += n
         if self._bar is not None:
             left = "-:--" if self.seconds_left is None else clock(self.seconds_left)
-            self._bar.update(self._bar.task_ids[0], completed=self.done, fields=self._fields_text(), left=left)
+            self._bar.update(
+                self._bar.task_ids[0], completed=self.done, fields=self._fields_text(), left=left
+            )
         elif self._now() - self._last_line >= self.interval:
             self._print_line()
 

@@ -1,0 +1,193 @@
+"""Commands as a table of functions, their arguments as dataclasses.
+
+A command is a function with one parameter, a dataclass. The dataclass's fields become `--dashed-flags`,
+the string under a field its help, fields without a default positional arguments, bool fields bare flags.
+Values come from, in rising order: the field's default, the preset, `--config file.yaml`, the flags.
+A mistake is answered with one line and exit status 2.
+"""
+
+import dataclasses
+import difflib
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.errors import UserError
+from lab.presets import apply_preset
+
+if typing.TYPE_CHECKING:
+    from jsonargparse import ArgumentParser
+
+Command = Callable[[Any], Any]
+
+
+def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None = None) -> int:
+    """Parse `argv`, call the command it names and return the exit status.
+
+    The command "" is the one meant when the first word names no other.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        name, command = _choose(commands, words)
+        config = parse(
+            _config_class(command),
+            words[1:] if name else words,
+            prog=f"{prog} {name}".strip(),
+            command=command,
+            others=commands,
+        )
+        command(config)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    return 0
+
+
+def parse(
+    config_class: type[Any],
+    words: Sequence[str],
+    *,
+    prog: str,
+    command: Command | None = None,
+    others: Mapping[str, Command] | None = None,
+) -> Any:
+    """Read a command line into an instance of `config_class`."""
+    import argparse
+
+    parser = _parser(config_class, prog, command, others or {})
+    words = [_with_underscores_as_dashes(word) for word in words]
+    try:
+        if not {"-h", "--help"} & set(words):
+            apply_preset(parser, config_class, words)
+        namespace = parser.parse_args(words)
+    except argparse.ArgumentError as error:
+        raise UserError(_explain(error, parser, config_class, prog)) from error
+    values = {field.name: getattr(namespace, field.name) for field in dataclasses.fields(config_class)}  # type: ignore[arg-type]
+    return config_class(**values)
+
+
+def _choose(commands: Mapping[str, Command], words: list[str]) -> tuple[str, Command]:
+    if words and words[0] in commands:
+        return words[0], commands[words[0]]
+    positional = bool(words) and not words[0].startswith("-")
+    if "" in commands and not (positional and not _positionals(_config_class(commands[""]))):
+        return "", commands[""]
+    names = ", ".join(name for name in commands if name)
+    if not positional:
+        raise UserError(f"a command is missing; choose one of {names}.")
+    raise UserError(f"there is no command {words[0]!r}{_nearest(words[0], commands)}; choose one of {names}.")
+
+
+def _config_class(command: Command) -> type[Any]:
+    hints = {name: hint for name, hint in typing.get_type_hints(command).items() if name != "return"}
+    (config_class,) = hints.values()
+    return typing.cast(type[Any], config_class)
+
+
+def _positionals(config_class: type[Any]) -> list[str]:
+    missing = dataclasses.MISSING
+    fields = dataclasses.fields(config_class)
+    return [field.name for field in fields if field.default is missing and field.default_factory is missing]
+
+
+def _parser(
+    config_class: type[Any], prog: str, command: Command | None, others: Mapping[str, Command]
+) -> "ArgumentParser":
+    from jsonargparse import ArgumentParser, set_parsing_settings
+
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    description = (command.__doc__ if command else config_class.__doc__) or ""
+    names = [name for name in others if name and not prog.endswith(f" {name}")]
+    epilog = f"other commands: {', '.join(names)}" if names else None
+    parser = ArgumentParser(prog=prog, description=description, epilog=epilog, exit_on_error=False)
+    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
+    parser.add_class_arguments(config_class, as_group=False, as_positional=True)
+    for action in parser._actions:
+        _use_dashes(parser, action)
+        if typing.get_type_hints(config_class).get(action.dest) is bool:
+            action.nargs, action.const = "?", True
+    return parser
+
+
+def _use_dashes(parser: "ArgumentParser", action: Any) -> None:
+    dashed = [
+        _with_underscores_as_dashes(option) for option in action.option_strings if option != "--print_config"
+    ]
+    if dashed:
+        action.option_strings = dashed
+        parser._option_string_actions.update(dict.fromkeys(dashed, action))
+
+
+def _with_underscores_as_dashes(word: str) -> str:
+    flag, equals, value = word.partition("=")
+    if not flag.startswith("--") or flag == "--print_config":
+        return word
+    return flag.replace("_", "-") + equals + value
+
+
+def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any], prog: str) -> str:
+    """One sentence that quotes the flag the person typed."""
+    text = str(error)
+    flags = [
+        option for option in parser._option_string_actions if option.startswith("--") and "_" not in option
+    ]
+    if match := re.search(r"[Uu]nrecognized arguments: (.*)", text):
+        word = match.group(1).split()[0]
+        return f"there is no option {word}{_nearest(word.partition('=')[0], flags)}; {prog} --help lists them all."
+    if match := re.search(r"Parser key \"([\w.]+)\":", text):
+        key = match.group(1)
+        return f"--{key.replace('_', '-')} {_expectation(config_class, key, text)}."
+    if match := re.search(
+        r"[Kk]ey ['\"]([\w.]+)['\"] is not expected|Unexpected .*?['\"]([\w.]+)['\"]|No action for key \"([\w.]+)\"",
+        text,
+    ):
+        key = next(group for group in match.groups() if group)
+        fields = [field.name for field in dataclasses.fields(config_class)]
+        return f"the configuration has no entry {key!r}{_nearest(key, fields)}."
+    if match := re.search(r"required.*?:? ['\"]?([\w, ]+)", text):
+        return f"{match.group(1).strip()} is missing; {prog} --help shows how to give it."
+    return " ".join(text.removeprefix("argument ").split()).rstrip(".") + "."
+
+
+def _expectation(config_class: type[Any], key: str, text: str) -> str:
+    if "File does not exist" in text:
+        return f"names {text.rsplit(': ', 1)[-1].strip()}, but there is no such file"
+    match = re.search(r"(?:Got|Given) value: (.*)", text)
+    if match is None:
+        return " ".join(text.split("\n", 1)[-1].split()).rstrip(".")
+    came = match.group(1).strip()
+    hint = _without_none(typing.get_type_hints(config_class).get(key, str))
+    if typing.get_origin(hint) is typing.Literal:
+        choices = [str(choice) for choice in typing.get_args(hint)]
+        return f"takes one of {', '.join(choices)}, not {came!r}{_nearest(came, choices)}"
+    if hint in (int, float):
+        return f"takes {'a whole number' if hint is int else 'a number'}, not {came!r}"
+    return f"takes a value of type {getattr(hint, '__name__', hint)}, not {came!r}"
+
+
+def _without_none(hint: Any) -> Any:
+    """`float | None` to `float`; other unions stay as they are."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return hint
+    kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+    return kinds[0] if len(kinds) == 1 else hint
+
+
+def _nearest(word: str, choices: Sequence[str] | Mapping[str, Any]) -> str:
+    """`; did you mean X?` where something is close enough, otherwise nothing."""
+    close = difflib.get_close_matches(word, [choice for choice in choices if choice], n=1, cutoff=0.5)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def existing_file(path: str | Path, flag: str) -> Path:
+    """Return `path` if there is a file; otherwise say which flag pointed nowhere."""
+    if not Path(path).is_file():
+        raise UserError(f"{flag} names {path}, but there is no such file.")
+    return Path(path)

@@ -1,0 +1,81 @@
+"""Presets: named sets of options in `configs/<app>/<preset>.yaml`, holding what differs from the defaults."""
+
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from lab.console import say
+from lab.errors import UserError
+from lab.paths import presets_dir
+
+if typing.TYPE_CHECKING:
+    from jsonargparse import ArgumentParser
+
+Preset = Literal["auto", "paper", "laptop", "smoke"]
+
+
+def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Sequence[str]) -> None:
+    """Make the preset named on the command line (or in its config file) the parser's defaults.
+
+    A class takes part by having a field `preset` and a class attribute `app`.
+    """
+    app = getattr(config_class, "app", None)
+    if app is None or "preset" not in config_class.__dataclass_fields__:
+        return
+    asked = _asked_for(words) or str(config_class.__dataclass_fields__["preset"].default)
+    name, reason = _automatic() if asked == "auto" else (asked, "as asked")
+    if name not in typing.get_args(Preset):
+        return  # the parser will object, quoting the flag
+    parser.set_defaults({**read_preset(app, name), "preset": name})
+    if not any(word.startswith("--print_config") for word in words):
+        say(f"preset {name}: {reason}")
+
+
+def read_preset(app: str, name: str) -> dict[str, Any]:
+    """The options that a preset changes."""
+    import yaml
+
+    path = presets_dir(app) / f"{name}.yaml"
+    if not path.is_file():
+        raise UserError(
+            f"{app} has no preset {name!r}; configs/{app} holds {', '.join(sorted(f.stem for f in path.parent.glob('*.yaml')))}."
+        )
+    return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+
+
+def _automatic() -> tuple[str, str]:
+    import torch
+
+    if torch.accelerator.is_available():
+        accelerator = torch.accelerator.current_accelerator()
+        return (
+            "paper",
+            f"chosen because an accelerator ({accelerator}) is present; --preset laptop is quicker",
+        )
+    return "laptop", "chosen because no accelerator was found; --preset paper runs the paper's protocol"
+
+
+def _asked_for(words: Sequence[str]) -> str | None:
+    import yaml
+
+    asked = _value_of("--preset", words)
+    file = _value_of("--config", words)
+    if asked is None and file is not None and Path(file).is_file():
+        try:
+            content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise UserError(f"--config {file} is not valid YAML: {' '.join(str(error).split())}.") from error
+        asked = content.get("preset") if isinstance(content, dict) else None
+    return None if asked in (None, "auto") else str(asked)
+
+
+def _value_of(flag: str, words: Sequence[str]) -> str | None:
+    """The last value given to `flag`, in either spelling (`--flag value`, `--flag=value`)."""
+    value = None
+    for position, word in enumerate(words):
+        if word == flag and position + 1 < len(words):
+            value = words[position + 1]
+        elif word.startswith(f"{flag}="):
+            value = word.partition("=")[2]
+    return value
