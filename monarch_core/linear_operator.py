@@ -1,0 +1,231 @@
+"""The interface every operator shares: forward and adjoint; everything else follows from these two."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from math import prod
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+Shape = tuple[int, ...]
+
+
+class LinearOperator(nn.Module, ABC):
+    """A linear map A on the last axes of a tensor, with its adjoint.
+
+    A subclass sets `in_shape` and `out_shape` (one axis each for an operator on vectors) and writes
+    `_apply_to` (x -> A x), `_adjoint_to` (y -> A^H y), `dtype` and `flops`. Leading axes are a batch of any
+    shape, or none.
+    """
+
+    in_shape: Shape
+    out_shape: Shape
+
+    @abstractmethod
+    def _apply_to(self, x: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def _adjoint_to(self, y: Tensor) -> Tensor: ...
+
+    @property
+    @abstractmethod
+    def dtype(self) -> torch.dtype:
+        """The dtype of the matrix: a complex one if the entries are complex, however they are stored."""
+
+    @abstractmethod
+    def flops(self, batch: int = 1) -> int:
+        """Real operations of one forward pass: 2 for a real multiply-add, 8 for a complex one."""
+
+    @property
+    def in_features(self) -> int:
+        return prod(self.in_shape)
+
+    @property
+    def out_features(self) -> int:
+        return prod(self.out_shape)
+
+    @property
+    def num_parameters(self) -> int:
+        """Real numbers trained; a complex entry counts as two."""
+        return sum(p.numel() for p in self.parameters())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A x, on the last axes of x."""
+        return self._apply_to(self._expect(x, self.in_shape, "input"))
+
+    def adjoint(self, y: Tensor) -> Tensor:
+        """A^H y, on the last axes of y."""
+        return self._adjoint_to(self._expect(y, self.out_shape, "input of the adjoint"))
+
+    @property
+    def H(self) -> LinearOperator:
+        """The conjugate transpose, sharing this operator's parameters."""
+        return View(self, transposed=True, conjugated=True).simplified()
+
+    @property
+    def T(self) -> LinearOperator:
+        """The transpose without conjugation, sharing this operator's parameters."""
+        return View(self, transposed=True, conjugated=False).simplified()
+
+    def conj(self) -> LinearOperator:
+        """The entrywise conjugate, sharing this operator's parameters."""
+        return View(self, transposed=False, conjugated=True).simplified()
+
+    def __matmul__(self, other: LinearOperator) -> LinearOperator:
+        """The composition A B: (A @ B)(x) = A(B(x))."""
+        if not isinstance(other, LinearOperator):
+            return NotImplemented
+        return Product(self, other)
+
+    def to_dense(self) -> Tensor:
+        """The matrix, out_features x in_features, differentiable in the parameters."""
+        some = next(iter((*self.parameters(), *self.buffers())), None)
+        eye = torch.eye(self.in_features, dtype=self.dtype, device=None if some is None else some.device)
+        columns: Tensor = self(eye.reshape(-1, *self.in_shape))
+        return columns.reshape(self.in_features, self.out_features).T
+
+    def _expect(self, x: Tensor, shape: Shape, what: str) -> Tensor:
+        if x.shape[-len(shape) :] != shape:
+            raise ValueError(
+                f"{label(self)}: the {what} should end in {shape_text(shape)}, "
+                f"but its shape is {tuple(x.shape)}."
+            )
+        return x
+
+    def extra_repr(self) -> str:
+        return arrow(self)
+
+
+class View(LinearOperator):
+    """A^H, A^T or the conjugate of A, held as a reference to A: what trains one trains the other."""
+
+    def __init__(self, base: LinearOperator, transposed: bool, conjugated: bool) -> None:
+        super().__init__()
+        if isinstance(base, View):
+            transposed, conjugated = transposed != base.transposed, conjugated != base.conjugated
+            base = base.base
+        self.base: LinearOperator = base
+        self.transposed = transposed
+        self.conjugated = conjugated and base.dtype.is_complex
+        self.in_shape, self.out_shape = base.in_shape, base.out_shape
+        if transposed:
+            self.in_shape, self.out_shape = self.out_shape, self.in_shape
+
+    def simplified(self) -> LinearOperator:
+        return self if self.transposed or self.conjugated else self.base
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.base.dtype
+
+    def flops(self, batch: int = 1) -> int:
+        return self.base.flops(batch)
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        return self._base_to(x, adjoint=self.transposed)
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        return self._base_to(y, adjoint=not self.transposed)
+
+    def _base_to(self, x: Tensor, adjoint: bool) -> Tensor:
+        # The four views are A, conj A, A^T and A^H; base.adjoint conjugates, base() does not.
+        conjugate = self.base.dtype.is_complex and self.conjugated != self.transposed
+        x = x.conj() if conjugate else x
+        y: Tensor = self.base.adjoint(x) if adjoint else self.base(x)
+        return y.conj() if conjugate else y
+
+    def extra_repr(self) -> str:
+        name = {(True, True): "H", (True, False): "T", (False, True): "conj"}[
+            self.transposed, self.conjugated
+        ]
+        return f"{name}, {arrow(self)}"
+
+
+class Product(LinearOperator):
+    """The composition A_1 A_2 ... A_m; the last link acts first, as in writing."""
+
+    def __init__(self, *links: LinearOperator) -> None:
+        super().__init__()
+        flat = [inner for link in links for inner in _links(link)]
+        for at, (left, right) in enumerate(pairwise(flat)):
+            if left.in_shape != right.out_shape:
+                raise ValueError(
+                    f"links {at} and {at + 1} of a product of {len(flat)} do not fit: {label(left)} takes "
+                    f"{shape_text(left.in_shape)}, {label(right)} gives {shape_text(right.out_shape)}."
+                )
+        self.links = nn.ModuleList(flat)
+        self.in_shape, self.out_shape = flat[-1].in_shape, flat[0].out_shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        first, *others = (link.dtype for link in _links(self))
+        for other in others:
+            first = torch.promote_types(first, other)
+        return first
+
+    def flops(self, batch: int = 1) -> int:
+        return sum(link.flops(batch) for link in _links(self))
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        for at in reversed(range(len(self.links))):
+            x = self._through(at, x, adjoint=False)
+        return x
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        for at in range(len(self.links)):
+            y = self._through(at, y, adjoint=True)
+        return y
+
+    def _through(self, at: int, x: Tensor, adjoint: bool) -> Tensor:
+        link = _links(self)[at]
+        if torch.compiler.is_compiling():
+            return link.adjoint(x) if adjoint else cast(Tensor, link(x))
+        try:
+            return link.adjoint(x) if adjoint else cast(Tensor, link(x))
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise type(error)(
+                f"link {at} of a product of {len(self.links)}, {label(link)}, failed "
+                f"{'in its adjoint ' if adjoint else ''}on shape {tuple(x.shape)}, {x.dtype}: {error}"
+            ) from error
+
+
+def _links(operator: LinearOperator) -> list[LinearOperator]:
+    return cast(list[LinearOperator], list(operator.links)) if isinstance(operator, Product) else [operator]
+
+
+def label(operator: LinearOperator) -> str:
+    return f"{type(operator).__name__} {arrow(operator)}"
+
+
+def arrow(operator: LinearOperator) -> str:
+    """The sizes of an operator as text, input first: `64 -> 32`, `(8, 8) -> (8, 5)`."""
+    return f"{shape_text(operator.in_shape)} -> {shape_text(operator.out_shape)}"
+
+
+def shape_text(shape: Shape) -> str:
+    return str(shape[0]) if len(shape) == 1 else str(tuple(shape))
+
+
+def as_complex_if(x: Tensor, needed: bool) -> Tensor:
+    """x itself, or x as a complex tensor where the operator that meets it is complex."""
+    return x.to(x.dtype.to_complex()) if needed and not x.is_complex() else x
+
+
+def default_dtype(complex: bool) -> torch.dtype:
+    """torch's default floating dtype, or its complex companion."""
+    dtype = torch.get_default_dtype()
+    return dtype.to_complex() if complex else dtype
+
+
+def checked_dtype(dtype: torch.dtype | None, complex: bool, what: str) -> torch.dtype:
+    """`dtype`, or the default, after making sure that `what` can live in it."""
+    if dtype is None:
+        return default_dtype(complex)
+    if complex and not dtype.is_complex:
+        raise TypeError(f"{what} is complex; got dtype={dtype}. Pass torch.complex64 or torch.complex128.")
+    if not (dtype.is_complex or dtype.is_floating_point):
+        raise TypeError(f"{what} needs a floating or complex dtype; got dtype={dtype}.")
+    return dtype

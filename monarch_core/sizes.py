@@ -1,0 +1,60 @@
+"""How a size is cut into blocks: default block counts, prime sizes, and the padding rule."""
+
+from math import ceil, isqrt
+
+Blocks = int | tuple[int, int]
+
+
+def near_sqrt(n: int) -> tuple[int, int]:
+    """The two factors of n that lie nearest its square root, smaller first.
+
+    >>> near_sqrt(512), near_sqrt(160), near_sqrt(97)
+    ((16, 32), (10, 16), (1, 97))
+    """
+    small = next(d for d in range(isqrt(n), 0, -1) if n % d == 0)
+    return small, n // small
+
+
+def is_prime(n: int) -> bool:
+    return n > 1 and near_sqrt(n)[0] == 1
+
+
+def composite_size(n: int, pad: bool = False) -> int:
+    """n if it has factors; if it is prime the next size that has, or without `pad` an error that says so."""
+    if n < 1:
+        raise ValueError(f"a Monarch operator needs a size of at least 1; got {n}.")
+    if not is_prime(n):
+        return n
+    padded = n + 1 if n > 2 else 4
+    if pad:
+        return padded
+    a, b = near_sqrt(padded)
+    raise ValueError(
+        f"a Monarch operator of size {n} needs a composite size; {n} is prime. "
+        f"Pad to {padded} = {a} x {b}, or pass pad=True."
+    )
+
+
+def resolve_blocks(
+    in_features: int, out_features: int, blocks: Blocks | None = None, pad: bool = False
+) -> tuple[int, int]:
+    """Block counts (K, J) of R and L: as given, or near the square roots of the two sizes.
+
+    By default K is the divisor of in_features just below its square root and J the divisor of out_features
+    just above its own, so that a square operator has K * J = n, the paper's case.
+    """
+    if blocks is None:
+        return near_sqrt(composite_size(in_features, pad))[0], near_sqrt(composite_size(out_features, pad))[1]
+    K, J = (blocks, blocks) if isinstance(blocks, int) else blocks
+    if not (1 <= K <= in_features and 1 <= J <= out_features):
+        raise ValueError(
+            f"blocks=({K}, {J}) do not fit a Monarch operator {in_features} -> {out_features}: R can have "
+            f"1 to {in_features} blocks (the first number), L 1 to {out_features} (the second)."
+        )
+    return K, J
+
+
+def default_rank(in_features: int, out_features: int, blocks: tuple[int, int]) -> int:
+    """The rank that makes the middle width K * J * r at least min(in, out): the paper's choice."""
+    K, J = blocks
+    return ceil(min(in_features, out_features) / (K * J))
