@@ -1,1 +1,1 @@
-"""Data sets: generators, readers, masks, and the operators that data and models share."""
+"""Data: generators and readers."""

@@ -62,7 +62,7 @@ def sample(kspace: Tensor, mask: Tensor | None) -> Tensor:
 def centre(inner: int, outer: int) -> slice:
     """Where an axis of length `inner` lies in one of length `outer`, zero frequency on zero frequency.
 
-    Zero-padding k-space (or a mask) from the acquired grid is `padded[..., centre(416, 512), centre(80, 160)] = x`.
+    Zero-padding from the acquired grid: `padded[..., centre(416, 512), centre(80, 160)] = acquired`.
 
     >>> centre(416, 512), centre(5, 8)
     (slice(48, 464, None), slice(2, 7, None))

@@ -1,0 +1,203 @@
+"""The knee, put together: which part covers which, what each looks like in both echoes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.knee import bones as hard
+from data.knee.lattice import Axes
+from data.knee.shapes import Field, band, blend, coverage, ellipsoid
+from data.knee.soft import MUSCLES, NERVES, OUTLINE, TENDONS, VESSELS, Rows
+from data.knee.subject import Subject
+from data.knee.tissue import TISSUES, Tissue, signal
+
+LABELS: Final = tuple(TISSUES)
+SKIN_MM: Final = 1.7
+
+
+@dataclass
+class Slab:
+    """Both echoes (echo, x, y, z), real and without noise, and the tissue that fills most of each voxel."""
+
+    echoes: NDArray[np.float32]
+    labels: NDArray[np.uint8]
+
+
+def subject_tissues(subject: Subject) -> dict[str, Tissue]:
+    """The tissues of one subject: relaxation times, densities and fat suppression vary by some per cent."""
+    rng = np.random.default_rng([subject.seed, 0x7469])
+    varied = {}
+    for name, tissue in TISSUES.items():
+        t1, t2, density = np.exp(rng.normal(0.0, (0.04, 0.07, 0.03)))
+        varied[name] = replace(
+            tissue, t1=tissue.t1 * t1, t2=tissue.t2 * t2, density=tissue.density * density * subject.traits.strength
+        )
+    return varied
+
+
+class Painter:
+    """Paints tissues over each other, in order; a later part hides an earlier one by its share of a voxel."""
+
+    def __init__(self, shape: tuple[int, int, int], tissues: dict[str, Tissue]) -> None:
+        self.echoes = np.zeros((2, *shape), np.float32)
+        self.labels = np.zeros(shape, np.uint8)
+        self.signals = {name: signal(tissue) for name, tissue in tissues.items()}
+
+    def paint(self, tissue: str, level: Field, shade: Field | tuple[Field, Field] | float = 1.0) -> None:
+        """Fill a level function with a tissue; `shade` scales its signal, per echo if there are two."""
+        share = coverage(level)
+        self.labels[share > 0.5] = LABELS.index(tissue)
+        shades = shade if isinstance(shade, tuple) else (shade, shade)
+        for echo, strength, factor in zip(self.echoes, self.signals[tissue], shades, strict=True):
+            echo += share * (strength * factor - echo)
+
+
+def render(subject: Subject, axes: Axes) -> Slab:
+    """A slab of a knee on the grid of three axes in mm; the first axis must be evenly spaced."""
+    step = axes[0][1] - axes[0][0] if len(axes[0]) > 1 else 1.0
+    wide = np.concatenate([axes[0][:1] - step, axes[0], axes[0][-1:] + step])
+    x, y, z = subject.frame((wide, axes[1], axes[2]))
+    painter = Painter((len(axes[0]), len(axes[1]), len(axes[2])), subject_tissues(subject))
+    _paint_knee(painter, subject, axes, x, y, z)
+    return Slab(painter.echoes, painter.labels)
+
+
+def _paint_knee(painter: Painter, subject: Subject, axes: Axes, x: Field, y: Field, z: Field) -> None:
+    t = subject.traits
+    noise = {name: lattice.on(axes) for name, lattice in subject.textures.items()}
+    rows = Rows(x.mean(axis=(1, 2)), y, z)
+    bones = hard.build_bones(x, y, z, t)
+    leak = 1 + 0.35 * t.fat_leak * np.maximum(noise["leak"], -0.5)
+    septa = np.exp(-((noise["septum"] / 0.12) ** 2)) * np.clip(0.5 + 0.5 * noise["patch"], 0.0, 1.0)
+    fat = leak * (0.95 + 0.06 * noise["grain"] + 0.05 * noise["patch"] + 0.25 * septa)
+
+    painter.paint("fat", np.full_like(x, -100.0), fat)
+    _paint_muscles(painter, rows, noise, t.muscle)
+    thickness = np.float32(t.cartilage) * (1 + 0.08 * _padded(noise["patch"]))
+    _paint_joint(painter, subject, bones, noise, fat, thickness, x, y, z)
+    _paint_bones(painter, bones, noise, leak, t.marrow_red, x)
+    _paint_cover(painter, rows, bones, fat, noise, t.fat, t.patella_height, x, y, z)
+
+
+def _padded(field: Field) -> Field:
+    return np.pad(field, ((1, 1), (0, 0), (0, 0)), mode="edge")
+
+
+def _paint_muscles(painter: Painter, rows: Rows, noise: dict[str, Field], size: float) -> None:
+    streaks = np.exp(-(((noise["fibre"] - 1.9) / 0.5) ** 2))
+    flesh = 1 + 0.07 * noise["fibre"] + 0.05 * noise["patch"] - 0.35 * streaks
+    for level in rows.all(MUSCLES, size):
+        painter.paint("fat", level - 0.8, 0.8)
+        painter.paint("muscle", level, flesh)
+    for table, tissue, wall in ((NERVES, "nerve", 0.5), (VESSELS, "blood", 0.6), (TENDONS, "tendon", 0.0)):
+        for level in rows.all(table):
+            if wall:
+                painter.paint("ligament", level - wall, 1.5)
+            painter.paint(tissue, level, 1 + 0.03 * noise["grain"])
+
+
+def _paint_joint(
+    painter: Painter,
+    subject: Subject,
+    bones: hard.Bones,
+    noise: dict[str, Field],
+    fat: Field,
+    thickness: Field,
+    x: Field,
+    y: Field,
+    z: Field,
+) -> None:
+    t = subject.traits
+    effusion, lift = t.effusion, t.patella_height
+    film = 0.15 + 0.25 * effusion
+    pouch = ellipsoid(x, y, z, (-60.0 + lift, -35.0, 2.0), (20.0, 1.6 + 1.6 * effusion, 20.0))
+    recess = ellipsoid(x, y, z, (-4.0, 24.0, -14.0), (8.0, 3.0 + 1.5 * effusion, 8.0))
+    cyst = ellipsoid(x, y, z, (-10.0, 38.0, -14.0), (10.0 * effusion**0.5, 2.2 * effusion, 3.0 * effusion))
+    coat = hard.femoral_cartilage(x, y, z, bones, thickness)
+    wet = np.minimum(np.minimum(coat - film, pouch), recess)
+    wet = np.minimum(wet, hard.patellar_cartilage(x, y, z, bones, thickness, t) - 0.8 * film)
+    painter.paint("synovium", wet - 0.7, 0.6)
+    painter.paint("fluid", wet, 0.95 + 0.04 * noise["patch"])
+    if effusion > 1.2:
+        painter.paint("fluid", cyst)
+
+    fibres = 1 + 0.25 * noise["fibre"]
+    front, back = hard.cruciate_ligaments(x, y, z)
+    painter.paint("fluid", np.minimum(front, back) - 0.5 - 0.5 * effusion, 0.6)
+    painter.paint("ligament", front, 1.6 * fibres)
+    painter.paint("ligament", back, 0.9 * fibres)
+    painter.paint("meniscus", hard.menisci(x, y, z, bones, thickness), 1 + 0.12 * noise["grain"])
+    for level, bone in (
+        (hard.tibial_cartilage(x, y, z, bones, thickness), bones.tibia),
+        (coat, bones.femur),
+        (hard.patellar_cartilage(x, y, z, bones, thickness, t), bones.patella),
+    ):
+        # Collagen shortens T2 towards the bone: deep cartilage is darker, more so in the second echo.
+        depth = np.clip((bone / thickness)[1:-1], 0.0, 1.2)
+        texture = 1 + 0.05 * noise["patch"]
+        painter.paint("cartilage", level, ((0.84 + 0.28 * depth) * texture, (0.62 + 0.62 * depth) * texture))
+
+
+def _paint_bones(
+    painter: Painter, bones: hard.Bones, noise: dict[str, Field], leak: Field, red: float, x: Field
+) -> None:
+    height = x[1:-1]
+    growth = 1.3 * noise["patch"]
+    for bone, shaft, scar in (
+        (bones.femur, 3.2 * hard.ramp(-x, 45.0, 75.0), -37.0),
+        (bones.tibia, 3.0 * hard.ramp(x, 35.0, 65.0), 19.0),
+        (bones.fibula, 1.2 * hard.ramp(x, 30.0, 50.0), 33.0),
+        (bones.patella, np.float32(0.3), None),
+    ):
+        painter.paint("cortex", bone)
+        inside = bone + 0.7 + shaft
+        depth = -inside[1:-1]
+        dense = np.exp(-np.maximum(depth, 0.0) / 3.0)
+        marrow = leak * (1 + 0.20 * noise["trabecula"] + 0.08 * noise["patch"] - 0.30 * dense)
+        if scar is not None:
+            line = np.exp(-(((height - scar - growth) / 0.9) ** 2)) * np.clip(0.6 + 0.6 * noise["septum"], 0.0, 1.0)
+            metaphysis = np.exp(-(((height - scar * 1.9) / 16.0) ** 2))
+            patches = np.clip(noise["patch"] + 0.3 + 0.3 * noise["septum"], 0.0, 2.0)
+            marrow = marrow * (1 - 0.4 * line) + 0.45 * red * metaphysis * patches
+        painter.paint("marrow", inside, np.maximum(marrow, 0.15))
+
+
+def _paint_cover(
+    painter: Painter,
+    rows: Rows,
+    bones: hard.Bones,
+    fat: Field,
+    noise: dict[str, Field],
+    fat_mm: float,
+    lift: float,
+    x: Field,
+    y: Field,
+    z: Field,
+) -> None:
+    lower_pole, insertion = (-10.0 + lift, -51.5, 1.0), (40.0, -27.0, 1.0)
+    patellar = band(x, y, z, lower_pole, insertion, radius=2.4, widen=5.5)
+    quadriceps = band(x, y, z, (-44.0 + lift, -53.0, 1.0), (-140.0, -46.0, 0.0), radius=3.0, widen=5.0)
+    over_patella = np.maximum(bones.patella - 1.3, y + 47.0)
+    cord = 1 + 0.10 * noise["fibre"]
+    for level in (quadriceps, patellar, over_patella):
+        painter.paint("tendon", level, cord)
+
+    fascia = rows.tube(OUTLINE)
+    assert fascia is not None
+    front = np.minimum(np.minimum(patellar, quadriceps), bones.patella - 1.5) - 1.0
+    fascia = blend(fascia, front, 24.0)
+    uneven = 1 + 0.22 * np.tanh(-z / 30.0) + 0.15 * np.tanh(y / 40.0) + 0.25 * hard.ramp(-x, 10.0, 90.0)
+    thinner = 1 - 0.45 * np.exp(-((np.maximum(front, 0.0) / 16.0) ** 2))
+    skin = fascia - fat_mm * uneven * thinner
+    painter.paint("tendon", -fascia, 1.2)
+    painter.paint("fat", 0.7 - fascia, fat)
+    painter.paint("skin", -(skin + SKIN_MM), 1 + 0.05 * noise["grain"])
+    painter.paint("air", -skin)
+
+
+Renderer = Callable[[Subject, Axes], Slab]

@@ -1,0 +1,144 @@
+"""A pool of masks on disk that grows on demand.
+
+One small file a mask, named, written under a temporary name and renamed. A mask's content depends on the
+pool and its name alone; so several processes may fill one pool at once (each goes through the missing
+names in an order of its own and leaves out what another has finished), and a training run that is resumed
+finds the masks it began with.
+"""
+
+import hashlib
+import random
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from data.masks.generate import generate
+from data.masks.spec import MaskSpec
+from data.masks.workers import SeededMask, poisson_masks, stable_seed
+from data.sense import centre
+from lab.errors import UserError
+from lab.files import atomic_path
+from lab.paths import datasets_dir
+from lab.progress import Progress
+
+
+class MaskPool:
+    """Masks of one specification: numbered ones for training, and one of its own for each scan.
+
+        pool = MaskPool(MaskSpec("poisson", (416, 80), 2))
+        masks = pool.training(1000)                       # bool (1000, 416, 80)
+        numbers = draw(seed, epoch, indices, len(masks))  # which mask each example of a batch gets
+        batch_masks = pad(masks[numbers], (512, 160))
+        test_mask = pad(pool.for_scan("MTR_005"), (512, 160))
+
+    Masks are made in processes under a time limit; call `training` before the loop, not inside it.
+    """
+
+    def __init__(self, spec: MaskSpec, root: str | Path | None = None) -> None:
+        self.spec = spec
+        self.folder = Path(root or datasets_dir() / "masks") / spec.name
+
+    def __len__(self) -> int:
+        """How many training masks there are without a gap."""
+        number = 0
+        while self._path(_number_name(number)).exists():
+            number += 1
+        return number
+
+    def training(self, count: int) -> Tensor:
+        """The first `count` numbered masks, bool (count, ky, kz); missing ones are made."""
+        names = [_number_name(number) for number in range(count)]
+        self._fill(names)
+        return torch.from_numpy(np.stack([self._read(name)[0] for name in names]))
+
+    def for_scan(self, scan_id: str) -> Tensor:
+        """The evaluation mask of a scan, bool (ky, kz): its seed comes from the scan's name."""
+        return self.for_scans([scan_id])[scan_id]
+
+    def for_scans(self, scan_ids: Sequence[str]) -> dict[str, Tensor]:
+        """The evaluation masks of several scans; missing ones are made."""
+        self._fill([_scan_name(scan_id) for scan_id in scan_ids])
+        return {scan_id: torch.from_numpy(self._read(_scan_name(scan_id))[0]) for scan_id in scan_ids}
+
+    def accelerations(self, count: int) -> list[float]:
+        """The actual accelerations of the first `count` numbered masks."""
+        return [self._read(_number_name(number))[1] for number in range(count)]
+
+    def _fill(self, names: Sequence[str]) -> None:
+        missing = [name for name in names if not self._path(name).exists()]
+        if not missing:
+            return
+        random.Random().shuffle(missing)
+        with Progress(len(missing), f"masks {self.spec.name}", unit="mask") as progress:
+            if self.spec.kind == "poisson":
+                made = poisson_masks(self.spec, missing, wanted=lambda name: not self._path(name).exists())
+            else:
+                seeds = ((name, stable_seed(name, 0)) for name in missing)
+                made = (SeededMask(name, generate(self.spec, seed), seed, 0) for name, seed in seeds)
+            for mask in made:
+                self._write(mask)
+                progress.advance()
+
+    def _write(self, made: SeededMask) -> None:
+        acceleration = self.spec.actual_acceleration(int(made.mask.sum()))
+        with atomic_path(self._path(made.name)) as temporary:
+            np.savez(
+                temporary,
+                bits=np.packbits(made.mask),
+                acceleration=acceleration,
+                seed=made.seed,
+                attempt=made.attempt,
+            )
+
+    def _read(self, name: str) -> tuple[np.ndarray, float]:
+        path, (ky, kz) = self._path(name), self.spec.grid
+        try:
+            with np.load(path) as file:
+                mask = np.unpackbits(file["bits"], count=ky * kz).reshape(ky, kz).astype(bool)
+                return mask, float(file["acceleration"])
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise UserError(f"{path} is not a mask ({error}); delete it and it is made again.") from error
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
+
+
+def draw(seed: int, epoch: int, indices: Sequence[int] | Tensor, count: int) -> Tensor:
+    """Which of `count` masks each example gets: a pure function, so that a resumed run draws the same.
+
+    >>> draw(0, 3, [5, 6, 7], 1000)
+    tensor([912, 552, 413])
+    """
+    numbers = []
+    for index in indices.tolist() if isinstance(indices, Tensor) else indices:
+        digest = hashlib.blake2b(f"{seed}|{epoch}|{index}".encode(), digest_size=8).digest()
+        numbers.append(int.from_bytes(digest, "big") % count)
+    return torch.tensor(numbers)
+
+
+def pad(mask: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Masks (..., ky, kz) of the acquired grid in the middle of the zero-padded grid.
+
+    >>> pad(torch.ones(416, 80, dtype=torch.bool), (512, 160)).float().mean()
+    tensor(0.4062)
+    """
+    padded = mask.new_zeros(*mask.shape[:-2], *shape)
+    padded[..., centre(mask.shape[-2], shape[0]), centre(mask.shape[-1], shape[1])] = mask
+    return padded
+
+
+def density(masks: Tensor) -> Tensor:
+    """How often each point is sampled: the mean (ky, kz) of masks (count, ky, kz)."""
+    return masks.float().mean(0)
+
+
+def _number_name(number: int) -> str:
+    return f"train-{number:05}"
+
+
+def _scan_name(scan_id: str) -> str:
+    return f"scan-{scan_id}"

@@ -1,0 +1,1 @@
+"""Two-dimensional Navier-Stokes data of the FNO benchmark: generator, reader, viewer."""
