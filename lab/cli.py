@@ -69,7 +69,7 @@ def parse(
         namespace = parser.parse_args(words)
     except argparse.ArgumentError as error:
         raise UserError(_explain(error, parser, config_class, prog)) from error
-    values = {field.name: getattr(namespace, field.name) for field in dataclasses.fields(config_class)}  # type: ignore[arg-type]
+    values = {field.name: getattr(namespace, field.name) for field in dataclasses.fields(config_class)}
     return config_class(**values)
 
 
@@ -140,15 +140,13 @@ def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any]
     ]
     if match := re.search(r"[Uu]nrecognized arguments: (.*)", text):
         word = match.group(1).split()[0]
-        return f"there is no option {word}{_nearest(word.partition('=')[0], flags)}; {prog} --help lists them all."
+        near = _nearest(word.partition("=")[0], flags)
+        return f"there is no option {word}{near}; {prog} --help lists them all."
     if match := re.search(r"Parser key \"([\w.]+)\":", text):
         key = match.group(1)
         return f"--{key.replace('_', '-')} {_expectation(config_class, key, text)}."
-    if match := re.search(
-        r"[Kk]ey ['\"]([\w.]+)['\"] is not expected|Unexpected .*?['\"]([\w.]+)['\"]|No action for key \"([\w.]+)\"",
-        text,
-    ):
-        key = next(group for group in match.groups() if group)
+    if match := re.search(r"(?:[Kk]ey|Unexpected .*?) ['\"]([\w.]+)['\"]", text):
+        key = match.group(1)
         fields = [field.name for field in dataclasses.fields(config_class)]
         return f"the configuration has no entry {key!r}{_nearest(key, fields)}."
     if match := re.search(r"required.*?:? ['\"]?([\w, ]+)", text):

@@ -1,17 +1,21 @@
 """Where the suite speaks to people: one Rich console, silent on all processes but the first."""
 
 import os
+import time
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_log_files: list[Path] = []
+
 
 def is_first_process() -> bool:
     """True on the process that may print and write files (rank 0 under DDP, torchrun or SLURM)."""
-    rank = os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or os.environ.get("LOCAL_RANK") or "0"
-    return int(rank) == 0
+    ranks = (os.environ.get(name) for name in ("RANK", "SLURM_PROCID", "NODE_RANK", "LOCAL_RANK"))
+    return all(int(rank) == 0 for rank in ranks if rank)
 
 
 @cache
@@ -23,5 +27,26 @@ def console() -> "Console":
 
 
 def say(message: str) -> None:
-    """Print one message as it is (square brackets are not markup)."""
+    """Print one message as it is (square brackets are not markup) and note it in the open logs."""
     console().print(message, markup=False)
+    note(message)
+
+
+def note(message: str) -> None:
+    """Write one message to the open logs only, with the time."""
+    if is_first_process():
+        for path in _log_files:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {message}\n")
+
+
+def open_log(path: Path) -> None:
+    """From now on, keep what is said in this file too."""
+    if path not in _log_files:
+        _log_files.append(path)
+
+
+def close_log(path: Path) -> None:
+    """Stop keeping what is said in this file."""
+    if path in _log_files:
+        _log_files.remove(path)

@@ -31,12 +31,20 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         if temporary.is_file():
+            # Some libraries create files that only their owner may read; colleagues read runs too.
+            temporary.chmod(0o666 & ~_umask())
             _flush_to_disk(temporary)
         os.replace(temporary, path)
     except OSError as error:
         raise unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _flush_to_disk(path: Path) -> None:

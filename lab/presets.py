@@ -38,9 +38,8 @@ def read_preset(app: str, name: str) -> dict[str, Any]:
 
     path = presets_dir(app) / f"{name}.yaml"
     if not path.is_file():
-        raise UserError(
-            f"{app} has no preset {name!r}; configs/{app} holds {', '.join(sorted(f.stem for f in path.parent.glob('*.yaml')))}."
-        )
+        names = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
+        raise UserError(f"{app} has no preset {name!r}; configs/{app} holds {names}.")
     return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
 
 

@@ -84,7 +84,8 @@ class Progress:
         percent = 100 * self.done // max(self.total, 1)
         left = "" if self.seconds_left is None else f", {clock(self.seconds_left)} left"
         plural = "" if self.total == 1 else "s"
-        text = f"{self.label}: {self.done}/{self.total} {self.unit}{plural} ({percent} %), {clock(self._now() - self._start)} elapsed{left}"
+        count = f"{self.done}/{self.total} {self.unit}{plural} ({percent} %)"
+        text = f"{self.label}: {count}, {clock(self._now() - self._start)} elapsed{left}"
         return text + (f"  {self._fields_text()}" if self._fields else "")
 
     def _fields_text(self) -> str:

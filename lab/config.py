@@ -1,0 +1,120 @@
+"""The options that every experiment has, whatever it trains."""
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from lab.errors import UserError
+from lab.files import write_text
+from lab.presets import Preset
+
+Schedule = Literal["constant", "cosine", "step", "one-cycle"]
+
+
+@dataclass
+class ExperimentConfig:
+    """Options of a training run. Applications derive from it and add their own."""
+
+    app: ClassVar[str]
+    """The application's name: its folder under runs/ and configs/."""
+
+    # What may differ between a run and its continuation: where it runs, not what it computes.
+    placement: ClassVar[frozenset[str]] = frozenset(
+        {
+            "resume",
+            "accelerator",
+            "devices",
+            "num_nodes",
+            "num_workers",
+            "threads",
+            "logger",
+            "checkpoint_minutes",
+        }
+    )
+
+    preset: Preset = "auto"
+    """paper: the paper's protocol. laptop: minutes on 2 CPU cores. smoke: seconds, for trying things out.
+    auto: paper where an accelerator is present, laptop otherwise."""
+    name: str | None = None
+    """Name of the run's folder under runs/; made from the date and the options when not given."""
+    resume: bool = False
+    """Continue the run called --name from its last checkpoint; begin it if there is none."""
+    seed: int = 0
+    """Seed of everything random: weights, order of the data, noise."""
+
+    epochs: int = 10
+    """Passes over the training data."""
+    batch_size: int = 20
+    """Samples per optimiser step, over all devices together."""
+    lr: float = 1e-3
+    """Peak learning rate."""
+    weight_decay: float = 1e-4
+    """Decay of the weights per step, relative to the learning rate (AdamW)."""
+    schedule: Schedule = "cosine"
+    """How the learning rate changes over the run."""
+    warmup_steps: int = 0
+    """Steps over which the learning rate rises from 0 to its peak, before the schedule."""
+    step_size: int = 100
+    """With --schedule step: epochs after which the learning rate is halved."""
+    grad_clip: float | None = None
+    """Largest norm of the gradient; larger ones are scaled down to it."""
+
+    accelerator: str = "auto"
+    """cpu, gpu, mps, or auto (what is there)."""
+    devices: int = 1
+    """Processes per node: GPUs, or CPU processes."""
+    num_nodes: int = 1
+    """Machines in a distributed run."""
+    num_workers: int = 0
+    """Processes that load data; 0 loads in the training process."""
+    threads: int | None = None
+    """CPU threads per process; all cores shared out among the processes when not given."""
+    checkpoint_minutes: float = 5.0
+    """A checkpoint is written at the end of every epoch, and this often within a long one."""
+    logger: Literal["csv", "tensorboard", "wandb"] = "csv"
+    """A further log beside metrics.csv, which is always written."""
+
+    def __post_init__(self) -> None:
+        for key in ("epochs", "batch_size", "devices", "num_nodes", "step_size"):
+            if getattr(self, key) < 1:
+                raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {getattr(self, key)}.")
+        for key in ("lr", "checkpoint_minutes"):
+            if not getattr(self, key) > 0:
+                raise UserError(f"--{key.replace('_', '-')} must be above 0, not {getattr(self, key)}.")
+        for key in ("weight_decay", "warmup_steps", "num_workers", "seed"):
+            if getattr(self, key) < 0:
+                raise UserError(f"--{key.replace('_', '-')} must not be negative; {getattr(self, key)} is.")
+        if self.batch_size % (self.devices * self.num_nodes):
+            raise UserError(
+                f"--batch-size {self.batch_size} cannot be shared out evenly among "
+                f"{self.devices * self.num_nodes} processes; take a multiple of that."
+            )
+        if self.threads is not None and self.threads < 1:
+            raise UserError(f"--threads must be at least 1, not {self.threads}.")
+        if self.grad_clip is not None and not self.grad_clip > 0:
+            raise UserError(
+                f"--grad-clip must be above 0, not {self.grad_clip}; leave it out for no clipping."
+            )
+
+    def label(self) -> str:
+        """A few words that tell this run from its neighbours; applications add theirs."""
+        return f"seed{self.seed}"
+
+
+def as_plain_dict(config: Any) -> dict[str, Any]:
+    """A config as plain values that YAML and JSON can hold."""
+    return {key: str(value) if isinstance(value, Path) else value for key, value in asdict(config).items()}
+
+
+def write_yaml(config: Any, path: Path) -> None:
+    """Write the resolved options so that `--config` reads them back."""
+    import yaml
+
+    write_text(path, yaml.safe_dump(as_plain_dict(config), sort_keys=False))
+
+
+def differences(config: ExperimentConfig, stored: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Options that change the result and differ from a stored config's: {name: (now, then)}."""
+    now = as_plain_dict(config)
+    keys = [field.name for field in fields(config) if field.name not in config.placement | {"name"}]
+    return {key: (now[key], stored.get(key)) for key in keys if now[key] != stored.get(key)}

@@ -1,0 +1,99 @@
+"""Training batches whose order depends on the seed and the epoch alone, and which resume within an epoch."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+
+def mix(*numbers: int) -> int:
+    """Blend seed, epoch, step or index into one 63-bit seed; near inputs give unrelated outputs.
+
+    >>> mix(0, 1) != mix(1, 0), mix(3, 4) == mix(3, 4)
+    (True, True)
+    """
+    state = 0
+    for number in numbers:
+        # splitmix64: each input is added to the state, then the bits are scattered.
+        state = (state + number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+        state ^= state >> 31
+    return state >> 1
+
+
+class EpochBatches(Sampler[list[int]]):
+    """Batches of shuffled indices: a new order each epoch, shared out among the processes.
+
+    Process `rank` of `world` takes every world-th index of each global batch, so that the processes
+    together see exactly the batches that one process would. A last batch that would be ragged is dropped,
+    unless the data set is smaller than a batch.
+    """
+
+    def __init__(self, samples: int, batch_size: int, seed: int, rank: int = 0, world: int = 1) -> None:
+        self.samples, self.batch_size = samples, min(batch_size, samples - samples % world)
+        self.seed, self.rank, self.world = seed, rank, world
+        self.epoch = 0
+        self.start = 0
+        if self.batch_size < world:
+            raise ValueError(f"{samples} samples cannot be shared out among {world} processes.")
+
+    def __len__(self) -> int:
+        return self.samples // self.batch_size
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose order comes next."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(mix(self.seed, self.epoch))
+        order = torch.randperm(self.samples, generator=generator)[self.rank :: self.world]
+        share = self.batch_size // self.world
+        batches = order[: len(self) * share].view(len(self), share)
+        start, self.start = self.start, 0
+        for batch in batches[start:]:
+            yield batch.tolist()
+
+
+class TrainLoader(DataLoader[Any]):
+    """A DataLoader over `EpochBatches` that tells Lightning's checkpoints how far it has come.
+
+    A data set with a method `set_epoch` is told the epoch before its workers start, so that what it draws
+    at random can be a function of seed, epoch and index.
+    """
+
+    batch_sampler: EpochBatches
+
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        batch_size: int,
+        seed: int,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        num_workers: int = 0,
+        collate: Callable[[list[Any]], Any] | None = None,
+    ) -> None:
+        batches = EpochBatches(len(dataset), batch_size, seed, rank, world)  # type: ignore[arg-type]
+        super().__init__(dataset, batch_sampler=batches, num_workers=num_workers, collate_fn=collate)
+        self._delivered = 0
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        batches = self.batch_sampler
+        self._delivered = batches.start
+        if hasattr(self.dataset, "set_epoch"):
+            self.dataset.set_epoch(batches.epoch)
+        for batch in super().__iter__():
+            self._delivered += 1
+            yield batch
+
+    def state_dict(self) -> dict[str, int]:
+        """Epoch and number of batches delivered in it; the end of an epoch is the start of the next."""
+        epoch, start = self.batch_sampler.epoch, self._delivered
+        return {"epoch": epoch + 1, "start": 0} if start == len(self) else {"epoch": epoch, "start": start}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on from where `state_dict` was taken."""
+        self.batch_sampler.epoch, self.batch_sampler.start = state["epoch"], state["start"]

@@ -1,0 +1,161 @@
+"""A run's folder: `runs/<app>/<name>/`, owned by one run at a time."""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import IO, Any, Self
+
+from lab import manifest
+from lab.config import ExperimentConfig, differences, write_yaml
+from lab.console import close_log, is_first_process, open_log, say
+from lab.errors import UserError
+from lab.files import read_json, unwritable, write_json
+from lab.paths import runs_dir
+
+_NAME_FOR_CHILDREN = "MONARCH_RUN_NAME"
+
+
+class Run:
+    """The folder of one run and what is written into it.
+
+    config.yaml, manifest.json, metrics.csv, checkpoints/last.ckpt, weights.safetensors (the best so far),
+    figures/, log.txt. `Run.open` makes it or, with `resume`, takes it up again; two runs never share one.
+    """
+
+    def __init__(self, folder: Path, config: ExperimentConfig) -> None:
+        self.folder, self.config = folder, config
+        self.manifest: dict[str, Any] = {}
+        self._lock: IO[str] | None = None
+        self._begun = time.monotonic()
+
+    @classmethod
+    def open(cls, config: ExperimentConfig, data: dict[str, Any] | None = None) -> Self:
+        """Make the folder that `config` names, or take it up again where `config.resume` says so."""
+        name = config.name or os.environ.get(_NAME_FOR_CHILDREN) or _fresh_name(config)
+        if Path(name).name != name:
+            raise UserError(
+                f"--name must be a plain folder name, not {name!r}; MONARCH_RUNS moves the runs elsewhere."
+            )
+        run = cls(runs_dir() / config.app / name, config)
+        config.name = name
+        # Processes that Lightning launches repeat this command and must find the same folder.
+        os.environ[_NAME_FOR_CHILDREN] = name
+        if is_first_process():
+            run._claim(data)
+        return run
+
+    @property
+    def checkpoint(self) -> Path:
+        """The last checkpoint, from which the run continues."""
+        return self.folder / "checkpoints" / "last.ckpt"
+
+    @property
+    def weights(self) -> Path:
+        """The best weights so far."""
+        return self.folder / "weights.safetensors"
+
+    @property
+    def figures(self) -> Path:
+        """Where pictures of this run go."""
+        return self.folder / "figures"
+
+    def resume_command(self) -> str:
+        """The command that continues this run."""
+        module = manifest.command_line().split(" --")[0]
+        return f"{module} --config {self.folder / 'config.yaml'} --resume"
+
+    def update(self, **entries: Any) -> None:
+        """Change entries of the manifest; the wall time grows by this session's."""
+        if not is_first_process():
+            return
+        now = time.monotonic()
+        self.manifest["wall_seconds"] = round(self.manifest.get("wall_seconds", 0.0) + now - self._begun, 1)
+        self._begun = now
+        self.manifest |= entries
+        write_json(self.folder / "manifest.json", self.manifest)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        os.environ.pop(_NAME_FOR_CHILDREN, None)
+        close_log(self.folder / "log.txt")
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _claim(self, data: dict[str, Any] | None) -> None:
+        config = self.config
+        try:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(exist_ok=config.resume)
+        except FileExistsError as error:
+            raise UserError(
+                f"there is a run called {config.name} already ({self.folder}); add --resume to continue it, "
+                "or choose another --name."
+            ) from error
+        except OSError as error:
+            raise unwritable(self.folder, error) from error
+        self._take_lock()
+        stored = self.folder / "config.yaml"
+        if config.resume and stored.is_file():
+            self._refuse_other_options(stored)
+            self.manifest = read_json(self.folder / "manifest.json")
+            self._refuse_other_data(data)
+            sessions = self.manifest.setdefault("resumed", [])
+            sessions.append({"command": manifest.command_line(), "git": manifest.git_state()})
+        else:
+            write_yaml(config, stored)
+            self.manifest = manifest.describe(config.seed, data)
+        self.update(status="running")
+        open_log(self.folder / "log.txt")
+        say(f"run folder {self.folder}")
+
+    def _take_lock(self) -> None:
+        self._lock = (self.folder / ".lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UserError(
+                f"another process is working in {self.folder}; wait for it or choose another --name."
+            ) from error
+
+    def _refuse_other_options(self, stored: Path) -> None:
+        import yaml
+
+        changed = differences(self.config, yaml.safe_load(stored.read_text(encoding="utf-8")) or {})
+        if changed:
+            flags = {key: f"--{key.replace('_', '-')}" for key in changed}
+            listing = ", ".join(f"{flags[key]} was {then}, now {now}" for key, (now, then) in changed.items())
+            raise UserError(
+                f"{self.folder} was begun with other options ({listing}); resume with: {self.resume_command()}"
+            )
+
+    def _refuse_other_data(self, data: dict[str, Any] | None) -> None:
+        before = (self.manifest.get("data") or {}).get("fingerprint")
+        now = (data or {}).get("fingerprint")
+        if before != now:
+            raise UserError(
+                f"{self.folder} was trained on other data (fingerprint {before}, now {now}); "
+                "give it the same data, or start a new run under another --name."
+            )
+
+
+def _fresh_name(config: ExperimentConfig) -> str:
+    """A name nobody has: date and label, or the launcher's job id, which all its processes share."""
+    job = _launcher_job()
+    stem = f"{job or time.strftime('%Y%m%d-%H%M%S')}-{config.label()}"
+    name, attempt = stem, 1
+    while job is None and (runs_dir() / config.app / name).exists():
+        attempt += 1
+        name = f"{stem}-{attempt}"
+    return name
+
+
+def _launcher_job() -> str | None:
+    if int(os.environ.get("SLURM_NTASKS", "1")) > 1:
+        return f"job{os.environ.get('SLURM_JOB_ID', os.getppid())}"
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        run_id = os.environ["TORCHELASTIC_RUN_ID"]
+        # The default id is the word none; then the launcher's process number tells one launch from another.
+        return f"job{os.getppid() if run_id == 'none' else run_id}"
+    return None

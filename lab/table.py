@@ -1,0 +1,188 @@
+"""Result tables: the same rows as terminal, Markdown, CSV and LaTeX, with the best value in bold."""
+
+import csv
+import io
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from lab.console import console
+from lab.files import write_text
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean with its standard error over `count` independent values (None for a single one).
+
+    >>> Score.of([1.0, 2.0, 3.0])
+    Score(mean=2.0, error=0.5773502691896258, count=3)
+    """
+
+    mean: float
+    error: float | None = None
+    count: int = 1
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Score":
+        """Mean and standard error of the mean, with the sample standard deviation."""
+        values = list(values)
+        if not values:
+            raise ValueError("a score needs at least one value.")
+        error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+        return cls(statistics.fmean(values), error, len(values))
+
+
+Cell = str | int | float | Score | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: the key of its cells, its title, which direction is better and how many decimals to show."""
+
+    key: str
+    title: str
+    better: Literal["lower", "higher"] | None = None
+    digits: int = 4
+
+
+@dataclass
+class Table:
+    """Rows of cells under columns; the best score of each column is bold, within each group of rows.
+
+    `group` names a column (an acceleration, a number of scans): the best is sought among the rows that
+    share its value. Without it all rows compete.
+    """
+
+    columns: Sequence[Column]
+    rows: list[Mapping[str, Cell]] = field(default_factory=list)
+    caption: str = ""
+    group: str | None = None
+
+    def markdown(self) -> str:
+        """A GitHub table, with the caption above."""
+        lines = [f"{self.caption}\n"] if self.caption else []
+        lines.append("| " + " | ".join(column.title for column in self.columns) + " |")
+        lines.append(
+            "|" + "|".join("---" if self._is_text(column) else "---:" for column in self.columns) + "|"
+        )
+        for row in self.rows:
+            cells = [self._shown(row, column, "±", "**{}**") for column in self.columns]
+            lines.append("| " + " | ".join(cells) + " |")
+        return "\n".join(lines) + "\n"
+
+    def latex(self) -> str:
+        """A booktabs table, as papers use it."""
+        alignment = "".join("l" if self._is_text(column) else "r" for column in self.columns)
+        lines = [r"\begin{table}", r"  \centering"]
+        if self.caption:
+            lines.append(f"  \\caption{{{_escape(self.caption)}}}")
+        lines += [f"  \\begin{{tabular}}{{{alignment}}}", r"    \toprule"]
+        lines.append("    " + " & ".join(_escape(column.title) for column in self.columns) + r" \\")
+        lines.append(r"    \midrule")
+        for index, row in enumerate(self.rows):
+            if index and self.group and row.get(self.group) != self.rows[index - 1].get(self.group):
+                lines.append(r"    \midrule")
+            cells = [
+                self._shown(row, column, r"$\pm$", r"\textbf{{{}}}", escape=True) for column in self.columns
+            ]
+            lines.append("    " + " & ".join(cells) + r" \\")
+        lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        """Full precision, a column for each standard error and each count."""
+        text = io.StringIO()
+        scored = {c.key for c in self.columns if any(isinstance(row.get(c.key), Score) for row in self.rows)}
+        names = []
+        for column in self.columns:
+            names += (
+                [column.key, f"{column.key}_se", f"{column.key}_n"] if column.key in scored else [column.key]
+            )
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        writer.writeheader()
+        for row in self.rows:
+            flat: dict[str, Cell] = {}
+            for column in self.columns:
+                cell = row.get(column.key)
+                if isinstance(cell, Score):
+                    flat |= {
+                        column.key: cell.mean,
+                        f"{column.key}_se": cell.error,
+                        f"{column.key}_n": cell.count,
+                    }
+                else:
+                    flat[column.key] = cell
+            writer.writerow(flat)
+        return text.getvalue()
+
+    def print(self) -> None:
+        """Show the table on the terminal."""
+        from rich.table import Table as RichTable
+
+        table = RichTable(title=self.caption or None, title_justify="left")
+        for column in self.columns:
+            table.add_column(column.title, justify="left" if self._is_text(column) else "right")
+        for index, row in enumerate(self.rows):
+            following = self.rows[index + 1] if index + 1 < len(self.rows) else row
+            ends_group = self.group is not None and following.get(self.group) != row.get(self.group)
+            cells = [self._shown(row, column, "±", "[bold]{}[/bold]") for column in self.columns]
+            table.add_row(*cells, end_section=ends_group)
+        console().print(table)
+
+    def save(self, folder: Path, stem: str) -> list[Path]:
+        """Write `stem`.md, .csv and .tex into `folder`; return their paths."""
+        texts = {".md": self.markdown(), ".csv": self.csv(), ".tex": self.latex()}
+        for suffix, text in texts.items():
+            write_text(folder / f"{stem}{suffix}", text)
+        return [folder / f"{stem}{suffix}" for suffix in texts]
+
+    def _is_text(self, column: Column) -> bool:
+        return any(isinstance(row.get(column.key), str) for row in self.rows)
+
+    def _shown(
+        self, row: Mapping[str, Cell], column: Column, plus_minus: str, bold: str, *, escape: bool = False
+    ) -> str:
+        cell = row.get(column.key)
+        text = _text(cell, column.digits, plus_minus)
+        if escape and not isinstance(cell, Score):
+            text = _escape(text)
+        return bold.format(text) if self._is_best(row, column) else text
+
+    def _is_best(self, row: Mapping[str, Cell], column: Column) -> bool:
+        if column.better is None:
+            return False
+        rivals = [
+            _value(r.get(column.key))
+            for r in self.rows
+            if not self.group or r.get(self.group) == row.get(self.group)
+        ]
+        known = [value for value in rivals if value is not None]
+        mine = _value(row.get(column.key))
+        if mine is None or len(known) < 2:
+            return False
+        return mine == (min(known) if column.better == "lower" else max(known))
+
+
+def _value(cell: Cell) -> float | None:
+    value = cell.mean if isinstance(cell, Score) else cell
+    return None if value is None or isinstance(value, str) or math.isnan(value) else value
+
+
+def _text(cell: Cell, digits: int, plus_minus: str) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, Score):
+        spread = "" if cell.error is None else f" {plus_minus} {cell.error:.{digits}f}"
+        return f"{cell.mean:.{digits}f}{spread}"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return f"{cell:.{digits}f}" if isinstance(cell, float) else cell
+
+
+def _escape(text: str) -> str:
+    for character in "&%$#_{}":
+        text = text.replace(character, f"\\{character}")
+    return text

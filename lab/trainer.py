@@ -1,0 +1,178 @@
+"""Train an experiment: one function from config to finished run."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from torch.utils.data import DataLoader, Dataset
+
+from lab import checkpoint
+from lab.callbacks import BestWeights, Metrics, ProgressReport, StepSeeds
+from lab.checkpoint import Checkpoints, Interrupted, caught_signals
+from lab.config import ExperimentConfig
+from lab.console import say
+from lab.errors import UserError
+from lab.experiment import Experiment
+from lab.loader import TrainLoader
+from lab.quiet import quiet_lightning
+from lab.run import Run
+
+Collate = Callable[[list[Any]], Any]
+
+
+def prepare(config: ExperimentConfig) -> None:
+    """Set threads and seed; call it before the model is built."""
+    quiet_lightning()
+    # Strongly damped values become denormal numbers, which slow a CPU down ten-fold.
+    torch.set_flush_denormal(True)
+    torch.set_num_threads(config.threads or max((os.cpu_count() or 1) // config.devices, 1))
+    torch.manual_seed(config.seed)
+
+
+def fit(
+    experiment: Experiment,
+    train: Dataset[Any],
+    validation: Dataset[Any],
+    run: Run,
+    *,
+    collate: Collate | None = None,
+    callbacks: Sequence[pl.Callback] = (),
+    validation_batch: int | None = None,
+) -> dict[str, float]:
+    """Train until the last epoch, resuming where the run was left; return the best scores.
+
+    The run's folder then holds metrics, checkpoint and best weights. Ctrl-C and SIGTERM save, print the
+    command that resumes and leave with the usual exit status.
+    """
+    config = run.config
+    best = BestWeights(run)
+    with caught_signals() as signals:
+        own = [
+            StepSeeds(config.seed),
+            Metrics(run),
+            best,
+            ProgressReport(),
+            *callbacks,
+            Checkpoints(run, signals),
+        ]
+        trainer = build_trainer(config, run, own)
+        module = _Data(train, validation, config, collate, validation_batch)
+        resume_from = _resume_from(run)
+        parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
+        say(
+            f"training {type(experiment.model).__name__}, {parameters:,} parameters, {config.epochs} epochs of "
+            f"{len(train)} samples on {_place(config, trainer)}"  # type: ignore[arg-type]
+        )
+        try:
+            trainer.fit(experiment, datamodule=module, ckpt_path=resume_from, weights_only=True)
+        except Interrupted as interruption:
+            run.update(status="interrupted")
+            say(f"{interruption}; everything is saved. Continue with:\n  {run.resume_command()}")
+            run.close()
+            sys.exit(interruption.status)
+        except BaseException as error:
+            run.update(status="failed", error=f"{type(error).__name__}: {error}")
+            run.close()
+            raise
+    run.update(status="finished", best=best.best)
+    return best.best
+
+
+def build_trainer(config: ExperimentConfig, run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
+    """The Lightning Trainer that the config asks for; checkpoints, progress and CSV are lab's own."""
+    processes = config.devices * config.num_nodes
+    try:
+        return pl.Trainer(
+            max_epochs=config.epochs,
+            accelerator=config.accelerator,
+            devices=config.devices,
+            num_nodes=config.num_nodes,
+            strategy="ddp" if processes > 1 else "auto",
+            gradient_clip_val=config.grad_clip,
+            callbacks=callbacks,
+            logger=_further_logger(config, run),
+            default_root_dir=run.folder,
+            use_distributed_sampler=False,  # EpochBatches shares the data out itself
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+        )
+    except (ValueError, RuntimeError, MisconfigurationException) as error:
+        raise UserError(
+            f"--accelerator {config.accelerator} --devices {config.devices} cannot be used here: {error}"
+        ) from error
+
+
+class _Data(pl.LightningDataModule):
+    """Loaders that know their process's share, which is settled only when Lightning has launched."""
+
+    def __init__(
+        self,
+        train: Dataset[Any],
+        validation: Dataset[Any],
+        config: ExperimentConfig,
+        collate: Collate | None,
+        validation_batch: int | None,
+    ) -> None:
+        super().__init__()
+        self.train, self.validation, self.config = train, validation, config
+        self.collate, self.validation_batch = collate, validation_batch
+
+    def train_dataloader(self) -> TrainLoader:
+        assert self.trainer is not None
+        return TrainLoader(
+            self.train,
+            self.config.batch_size,
+            self.config.seed,
+            rank=self.trainer.global_rank,
+            world=self.trainer.world_size,
+            num_workers=self.config.num_workers,
+            collate=self.collate,
+        )
+
+    def val_dataloader(self) -> DataLoader[Any]:
+        # Every process validates on everything: an uneven share would bias the mean of the scores.
+        batch = self.validation_batch or self.config.batch_size
+        return DataLoader(
+            self.validation, batch, num_workers=self.config.num_workers, collate_fn=self.collate
+        )
+
+
+def _resume_from(run: Run) -> Path | None:
+    if not (run.config.resume and run.checkpoint.exists()):
+        return None
+    checkpoint.check(run.checkpoint)
+    say(f"continuing from {run.checkpoint}")
+    return run.checkpoint
+
+
+def _further_logger(config: ExperimentConfig, run: Run) -> Any:
+    """TensorBoard and W&B are optional installs; asked for and absent, they get a sentence."""
+    if config.logger == "csv":
+        return False
+    try:
+        if config.logger == "tensorboard":
+            from lightning.pytorch.loggers import TensorBoardLogger
+
+            return TensorBoardLogger(run.folder, name="", version="tensorboard")
+        from lightning.pytorch.loggers import WandbLogger
+
+        return WandbLogger(name=config.name, project=f"monarch-{config.app}", save_dir=run.folder)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"--logger {config.logger} needs: pip install 'monarch-science[{config.logger}]'"
+        ) from error
+
+
+def _place(config: ExperimentConfig, trainer: pl.Trainer) -> str:
+    name = type(trainer.accelerator).__name__.removesuffix("Accelerator").lower()
+    processes = config.devices * config.num_nodes
+    threads = torch.get_num_threads()
+    place = f"{name} ({threads} thread{'s' if threads != 1 else ''})" if name == "cpu" else name
+    return f"{processes} x {place}" if processes > 1 else place
