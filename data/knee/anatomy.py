@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,11 +11,12 @@ from numpy.typing import NDArray
 from data.knee import bones as hard
 from data.knee.lattice import Axes
 from data.knee.shapes import Field, band, blend, coverage, ellipsoid
-from data.knee.soft import MUSCLES, NERVES, OUTLINE, TENDONS, VESSELS, Rows
+from data.knee.soft import MUSCLES, NERVES, OUTLINE, TENDONS, VESSELS, Box, EVERYWHERE, Rows
 from data.knee.subject import Subject
 from data.knee.tissue import TISSUES, Tissue, signal
 
 LABELS: Final = tuple(TISSUES)
+Shade = Field | float | tuple[Field | float, Field | float]
 SKIN_MM: Final = 1.7
 
 
@@ -48,13 +48,30 @@ class Painter:
         self.labels = np.zeros(shape, np.uint8)
         self.signals = {name: signal(tissue) for name, tissue in tissues.items()}
 
-    def paint(self, tissue: str, level: Field, shade: Field | tuple[Field, Field] | float = 1.0) -> None:
-        """Fill a level function with a tissue; `shade` scales its signal, per echo if there are two."""
+    def paint(self, tissue: str, level: Field, shade: Shade = 1.0, box: Box = EVERYWHERE) -> None:
+        """Fill a level function with a tissue; `shade` scales its signal, per echo if there are two.
+
+        Level and box have a row more at either end than the slab; shades cover the slab.
+        """
+        if level.shape[0] < 3:
+            return
         share = coverage(level)
-        self.labels[share > 0.5] = LABELS.index(tissue)
+        if not share.any():
+            return
+        inner = (_without_ends(box[0], len(self.labels)), *box[1:])
+        labels = self.labels[inner]
+        labels[share > 0.5] = LABELS.index(tissue)
         shades = shade if isinstance(shade, tuple) else (shade, shade)
         for echo, strength, factor in zip(self.echoes, self.signals[tissue], shades, strict=True):
-            echo += share * (strength * factor - echo)
+            painted = echo[inner]
+            value = strength * (factor if isinstance(factor, float) else factor[inner])
+            painted += share * (value - painted)
+
+
+def _without_ends(rows: slice, count: int) -> slice:
+    """The rows of the slab that coverage keeps of a box of rows of the slab with its two neighbours."""
+    start, stop, _ = rows.indices(count + 2)
+    return slice(start, stop - 2)
 
 
 def render(subject: Subject, axes: Axes) -> Slab:
@@ -91,14 +108,14 @@ def _padded(field: Field) -> Field:
 def _paint_muscles(painter: Painter, rows: Rows, noise: dict[str, Field], size: float) -> None:
     streaks = np.exp(-(((noise["fibre"] - 1.9) / 0.5) ** 2))
     flesh = 1 + 0.07 * noise["fibre"] + 0.05 * noise["patch"] - 0.35 * streaks
-    for level in rows.all(MUSCLES, size):
-        painter.paint("fat", level - 0.8, 0.8)
-        painter.paint("muscle", level, flesh)
+    for level, box in rows.all(MUSCLES, size):
+        painter.paint("fat", level - 0.8, 0.8, box)
+        painter.paint("muscle", level, flesh, box)
     for table, tissue, wall in ((NERVES, "nerve", 0.5), (VESSELS, "blood", 0.6), (TENDONS, "tendon", 0.0)):
-        for level in rows.all(table):
+        for level, box in rows.all(table):
             if wall:
-                painter.paint("ligament", level - wall, 1.5)
-            painter.paint(tissue, level, 1 + 0.03 * noise["grain"])
+                painter.paint("ligament", level - wall, 1.5, box)
+            painter.paint(tissue, level, 1 + 0.03 * noise["grain"], box)
 
 
 def _paint_joint(
@@ -115,8 +132,8 @@ def _paint_joint(
     t = subject.traits
     effusion, lift = t.effusion, t.patella_height
     film = 0.15 + 0.25 * effusion
-    pouch = ellipsoid(x, y, z, (-60.0 + lift, -35.0, 2.0), (20.0, 1.6 + 1.6 * effusion, 20.0))
-    recess = ellipsoid(x, y, z, (-4.0, 24.0, -14.0), (8.0, 3.0 + 1.5 * effusion, 8.0))
+    pouch = ellipsoid(x, y, z, (-60.0 + lift, -35.0, 2.0), (20.0, 1.4 + 0.9 * effusion, 20.0))
+    recess = ellipsoid(x, y, z, (-4.0, 24.0, -14.0), (8.0, 2.0 + 1.0 * effusion, 8.0))
     cyst = ellipsoid(x, y, z, (-10.0, 38.0, -14.0), (10.0 * effusion**0.5, 2.2 * effusion, 3.0 * effusion))
     coat = hard.femoral_cartilage(x, y, z, bones, thickness)
     wet = np.minimum(np.minimum(coat - film, pouch), recess)
@@ -187,8 +204,10 @@ def _paint_cover(
     for level in (quadriceps, patellar, over_patella):
         painter.paint("tendon", level, cord)
 
-    fascia = rows.tube(OUTLINE)
-    assert fascia is not None
+    outline = rows.tube(OUTLINE, crop=False)
+    if outline is None:
+        raise ValueError(f"the slab from x = {x.min():.0f} to {x.max():.0f} mm is outside the knee's model.")
+    fascia = outline[0]
     front = np.minimum(np.minimum(patellar, quadriceps), bones.patella - 1.5) - 1.0
     fascia = blend(fascia, front, 24.0)
     uneven = 1 + 0.22 * np.tanh(-z / 30.0) + 0.15 * np.tanh(y / 40.0) + 0.25 * hard.ramp(-x, 10.0, 90.0)
@@ -198,6 +217,3 @@ def _paint_cover(
     painter.paint("fat", 0.7 - fascia, fat)
     painter.paint("skin", -(skin + SKIN_MM), 1 + 0.05 * noise["grain"])
     painter.paint("air", -skin)
-
-
-Renderer = Callable[[Subject, Axes], Slab]

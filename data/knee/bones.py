@@ -53,7 +53,7 @@ def _femur(x: Field, y: Field, z: Field) -> tuple[Field, Field]:
         z,
         (-13.0 + 9.0 * flare, 0.0 * flare),
         (14.0 + 9.0 * flare, 15.0 + 23.0 * flare),
-        power=3,
+        power=2.4,
     )
     shaft = np.maximum(shaft, x + 24.0)
     body = blend(shaft, ellipsoid(x, y, z, (-31.0, -12.0, 0.0), (21.0, 19.0, 32.0)), 9.0)
@@ -77,7 +77,7 @@ def _tibia(x: Field, y: Field, z: Field) -> Field:
         z,
         (1.5 - 5.0 * taper, -2.0 * taper),
         (26.0 - 11.5 * taper, 38.5 - 23.0 * taper),
-        power=3,
+        power=2.6,
     )
     hollow = 2.0 * np.exp(-((((z + 21.0) / 13.0) ** 2 + ((y - 1.0) / 18.0) ** 2)))
     spines = 8.5 * np.exp(-(((np.abs(z) - 5.5) / 4.0) ** 2) - ((y - 3.0) / 9.0) ** 2)

@@ -25,7 +25,7 @@ def ellipsoid(x: Field, y: Field, z: Field, centre: Point, semi_axes: Point) -> 
 
 
 def tube(
-    y: Field, z: Field, centre: tuple[Field, Field], semi_axes: tuple[Field, Field], power: int = 2
+    y: Field, z: Field, centre: tuple[Field, Field], semi_axes: tuple[Field, Field], power: float = 2.0
 ) -> Field:
     """Distance to a tube along x whose section may differ from row to row.
 

@@ -68,29 +68,52 @@ OUTLINE: Final[Sections] = (
 """Fascia: the limb without subcutaneous fat and skin."""
 
 
+Box = tuple[slice, slice, slice]
+EVERYWHERE: Final[Box] = (slice(None), slice(None), slice(None))
+MARGIN_MM: Final = 2.0
+
+
 class Rows:
     """Tubes along x, evaluated where the rows of a slab are; y and z carry the subject's deformation."""
 
     def __init__(self, rows: Field, y: Field, z: Field) -> None:
         self.rows, self.y, self.z = rows, y, z
+        self.y_range = y.min(axis=(0, 2)), y.max(axis=(0, 2))
+        self.z_range = z.min(axis=(0, 1)), z.max(axis=(0, 1))
+        steps = [np.abs(np.diff(c)).max() if len(c) > 1 else 1.0 for c in (rows, self.y_range[0], self.z_range[0])]
+        self.margin = MARGIN_MM + float(sum(steps))
 
-    def tube(self, sections: Sections, grow: float = 1.0) -> Field | None:
-        """The distance to a tube, or None where it does not reach this slab."""
-        table = np.asarray(sections, float)
+    def tube(self, sections: Sections, grow: float = 1.0, *, crop: bool = True) -> tuple[Field, Box] | None:
+        """The distance to a tube and the box of voxels it was evaluated in; None if the slab misses it.
+
+        Outside the box the tube is farther away than any voxel can feel.
+        """
+        table = np.asarray(sections, np.float64)
         first, last = table[0, 0], table[-1, 0]
-        inside = (self.rows >= first) & (self.rows <= last)
-        if not inside.any():
+        box_x = _span(self.rows, self.rows, first, last, self.margin)
+        if box_x is None:
             return None
-        cy, cz, a, b = PchipInterpolator(table[:, 0], table[:, 1:])(np.clip(self.rows, first, last)).T.astype(np.float32)[
-            :, :, None, None
-        ]
-        beyond = np.maximum(first - self.rows, self.rows - last).astype(np.float32)[:, None, None]
-        level = tube(self.y, self.z, (cy, cz), (a * grow, b * grow))
-        return np.maximum(level, beyond)
+        rows = self.rows[box_x]
+        section = PchipInterpolator(table[:, 0], table[:, 1:])(np.clip(rows, first, last)).T.astype(np.float32)
+        cy, cz, a, b = section * np.array([1, 1, grow, grow], np.float32)[:, None]
+        box_y = _span(*self.y_range, (cy - a).min(), (cy + a).max(), self.margin) if crop else slice(None)
+        box_z = _span(*self.z_range, (cz - b).min(), (cz + b).max(), self.margin) if crop else slice(None)
+        if box_y is None or box_z is None:
+            return None
+        box = (box_x, box_y, box_z)
+        cy, cz, a, b = (c[:, None, None] for c in (cy, cz, a, b))
+        beyond = np.maximum(first - rows, rows - last).astype(np.float32)[:, None, None]
+        return np.maximum(tube(self.y[box], self.z[box], (cy, cz), (a, b)), beyond), box
 
-    def all(self, table: dict[str, Sections], grow: float = 1.0) -> Iterator[Field]:
-        """The distance to each tube of a table that reaches this slab."""
+    def all(self, table: dict[str, Sections], grow: float = 1.0) -> Iterator[tuple[Field, Box]]:
+        """Each tube of a table that reaches this slab, with its box."""
         for sections in table.values():
-            level = self.tube(sections, grow)
-            if level is not None:
-                yield level
+            found = self.tube(sections, grow)
+            if found is not None:
+                yield found
+
+
+def _span(low: Field, high: Field, start: float, end: float, margin: float) -> slice | None:
+    """The indices whose range of coordinates comes within `margin` of [start, end], and a neighbour each side."""
+    near = np.flatnonzero((high >= start - margin) & (low <= end + margin))
+    return slice(max(near[0] - 1, 0), min(near[-1] + 2, len(low))) if len(near) else None

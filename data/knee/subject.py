@@ -41,7 +41,7 @@ def draw_traits(rng: np.random.Generator) -> Traits:
         offset=(float(rng.normal(0, 4.0)), float(rng.normal(0, 2.0)), float(rng.normal(0, 2.0))),
         cartilage=float(np.clip(rng.normal(2.4, 0.3), 1.5, 3.2)),
         patella_height=float(rng.normal(0.0, 3.0)),
-        muscle=float(np.clip(rng.normal(1.0, 0.07), 0.82, 1.15)),
+        muscle=float(np.clip(rng.normal(1.12, 0.07), 0.92, 1.28)),
         fat=float(np.clip(rng.lognormal(np.log(6.0), 0.35), 3.0, 12.0)),
         effusion=float(np.clip(rng.lognormal(np.log(0.8), 0.6), 0.3, 3.0)),
         marrow_red=float(rng.uniform(0.3, 1.2)),

@@ -18,7 +18,7 @@ class Tissue:
     """Relaxation times (ms), density of protons (water = 1) and what the sequence leaves of the signal.
 
     `kept` is the share of the signal left by the water excitation, which spares water and suppresses fat;
-    `coherent` the share of the second echo left by flow.
+    `coherent` the share of the second echo left by flow, diffusion and the dephasing of fat.
     """
 
     t1: float
@@ -33,8 +33,8 @@ class Tissue:
 TISSUES: Final[dict[str, Tissue]] = {
     "air": Tissue(1000.0, 10.0, 0.0),
     "muscle": Tissue(1400.0, 33.0, 0.80),
-    "fat": Tissue(370.0, 130.0, 0.90, kept=0.19),
-    "marrow": Tissue(365.0, 130.0, 0.80, kept=0.125),
+    "fat": Tissue(370.0, 130.0, 0.90, kept=0.18, coherent=0.6),
+    "marrow": Tissue(365.0, 130.0, 0.80, kept=0.125, coherent=0.6),
     "cortex": Tissue(600.0, 1.0, 0.20),
     "cartilage": Tissue(1240.0, 39.0, 0.86),
     "meniscus": Tissue(950.0, 8.0, 0.60),
