@@ -1,0 +1,172 @@
+"""The Monarch product, as one obvious formula and as one fast path.
+
+With x laid out as (k, i) and the output as (l, j),
+
+    y[k, j, r] = sum_i      R[k, j, r, i] x[k, i]        (a block of R for every k)
+    z[l, j]    = sum_{k, r} L[j, l, k, r] y[k, j, r]     (a block of L for every j)
+
+R has shape (K, J, r, I), L has shape (J, O, K, r); x has K * I entries on its last axis, z has O * J.
+
+The fast path computes the same two batched products, but (1) it keeps the rows of x on the *last* axis of y,
+so that both products read their operands in place, (2) it walks over the rows in chunks that stay in the
+cache, which also spares the page faults of large temporaries, and (3) it has a backward pass written by hand:
+the one that autograd derives hands strided gradients to `bmm`, which then copies them block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+CHUNK_ELEMENTS = 250_000
+"""Elements of x in one chunk: 1 MB of float32, the size of an L2 cache.  Deliberately no power of two, so
+that the strides of y are none either and its columns do not compete for the same cache sets."""
+
+
+def multiply_reference(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Multiply the last axis of x by the Monarch matrix M[(l j), (k i)] = sum_r L[j, l, k, r] R[k, j, r, i].
+
+    >>> R, L = torch.ones(2, 3, 1, 2), torch.ones(3, 5, 2, 1)
+    >>> multiply_reference(torch.ones(7, 4), R, L).shape
+    torch.Size([7, 15])
+    """
+    K, I = R.shape[0], R.shape[3]
+    y = torch.einsum("kjri,...ki->...kjr", R, x.reshape(*x.shape[:-1], K, I))
+    z = torch.einsum("jlkr,...kjr->...lj", L, y).flatten(-2)
+    return z if bias is None else z + bias
+
+
+def multiply(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Multiply the last axis of x by a Monarch matrix and add the bias: `multiply_reference`, fast.
+
+    Real and complex, any batch shape, gradients of every order, `torch.func` and `torch.compile`; a real
+    product under autocast is computed in the autocast type.
+    """
+    if torch.compiler.is_compiling() or x.numel() == 0:
+        return multiply_reference(x, R, L, bias)
+    if not x.is_complex() and torch.is_autocast_enabled(x.device.type):
+        low = torch.get_autocast_dtype(x.device.type)
+        x, R, L, bias = x.to(low), R.to(low), L.to(low), None if bias is None else bias.to(low)
+    z: Tensor = _Multiply.apply(x.reshape(-1, x.shape[-1]), R, L, bias)[0]  # type: ignore[no-untyped-call]
+    return z.view(*x.shape[:-1], z.shape[-1]) if x.dim() != 2 else z
+
+
+def _rows_per_chunk(x: Tensor, R: Tensor, L: Tensor) -> int:
+    if x.device.type != "cpu" or x.dtype in (torch.bfloat16, torch.float16):
+        # Other devices want large launches; half types lose digits when weight gradients add up over chunks.
+        return len(x)
+    K, J, r, I = R.shape
+    O = L.shape[1]
+    in_cache = CHUNK_ELEMENTS // max(K * I, K * J * r, J * O)
+    worth_reading_the_factors = max(I, O, J * r, K * r) - 4 if r > 1 else 32
+    return max(in_cache, worth_reading_the_factors)
+
+
+def _forward(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
+    """Return z, and for every chunk of c rows the intermediate y as (J, K r, c)."""
+    K, J, r, I = R.shape
+    O = L.shape[1]
+    R_blocks, L_blocks = R.reshape(K, J * r, I), L.reshape(J, O, K * r)
+    z = x.new_empty(len(x), O, J)
+    rows = _rows_per_chunk(x, R, L)
+    intermediates = []
+    for x_chunk, z_chunk in zip(torch.split(x.reshape(-1, K, I), rows), torch.split(z, rows), strict=True):
+        y = torch.bmm(R_blocks, x_chunk.permute(1, 2, 0)).view(K, J, r, -1)
+        y = y.transpose(0, 1).reshape(J, K * r, -1)
+        product = torch.bmm(y.mT, L_blocks.mT).permute(1, 2, 0)
+        if bias is None:
+            z_chunk.copy_(product)
+        else:
+            torch.add(product, bias.view(O, J), out=z_chunk)
+        intermediates.append(y)
+    return z.flatten(1), *intermediates
+
+
+def _backward(
+    grad: Tensor, x: Tensor, R: Tensor, L: Tensor, intermediates: Sequence[Tensor], needed: Sequence[bool]
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of x, R and L that are needed, given that of z."""
+    K, J, r, I = R.shape
+    O = L.shape[1]
+    R_blocks, L_blocks = R.reshape(K, J * r, I).conj(), L.reshape(J, O, K * r).mH
+    grad_x, grad_R, grad_L = x.new_empty(len(x), K, I), x.new_zeros(K, J * r, I), x.new_zeros(J, O, K * r)
+    rows = _rows_per_chunk(x, R, L)
+    chunks = (torch.split(t, rows) for t in (x.reshape(-1, K, I), grad_x, grad.reshape(-1, O, J)))
+    for x_chunk, grad_x_chunk, grad_chunk, y in zip(*chunks, intermediates, strict=True):
+        grad_z = grad_chunk.permute(2, 0, 1).contiguous().mT
+        if needed[2]:
+            grad_L.baddbmm_(grad_z, y.mH)
+        if not (needed[0] or needed[1]):
+            continue
+        grad_y = torch.bmm(L_blocks, grad_z).view(J, K, r, -1).transpose(0, 1).reshape(K, J * r, -1)
+        if needed[1]:
+            grad_R.baddbmm_(grad_y, x_chunk.transpose(0, 1).conj())
+        if needed[0]:
+            grad_x_chunk.copy_(torch.bmm(grad_y.mT, R_blocks).transpose(0, 1))
+    grads = grad_x.flatten(1), grad_R.view(R.shape), grad_L.view(L.shape)
+    return tuple(grad if need else None for grad, need in zip(grads, needed, strict=False))
+
+
+def _gradients_reference(grad: Tensor, x: Tensor, R: Tensor, L: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What `_backward` computes, in differentiable operations of x, R and L alone."""
+    K, J, _, I = R.shape
+    x, grad = x.reshape(-1, K, I), grad.reshape(-1, L.shape[1], J)
+    y = torch.einsum("kjri,bki->bkjr", R, x)
+    grad_y = torch.einsum("jlkr,blj->bkjr", L.conj(), grad)
+    grad_x = torch.einsum("kjri,bkjr->bki", R.conj(), grad_y).flatten(1)
+    grad_R = torch.einsum("bkjr,bki->kjri", grad_y, x.conj())
+    grad_L = torch.einsum("blj,bkjr->jlkr", grad, y.conj())
+    return grad_x, grad_R, grad_L
+
+
+class _Multiply(Function):
+    """z, then the intermediates (not differentiable, kept for the backward pass)."""
+
+    @staticmethod
+    def forward(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
+        return _forward(x, R, L, bias)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*inputs[:3], *output[1:])
+        ctx.save_for_forward(*inputs[:3])
+        ctx.intermediates = len(output) - 1
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        grad = grads[0]
+        if grad is None:
+            return None, None, None, None
+        x, R, L, *intermediates = ctx.saved_tensors
+        # A second derivative must reach x, R and L, which it cannot through the stored intermediates.
+        factors: tuple[Tensor | None, ...]
+        if torch.is_grad_enabled():
+            factors = _gradients_reference(grad, x, R, L)
+        else:
+            factors = _backward(grad, x, R, L, intermediates, ctx.needs_input_grad)
+        return *factors, grad.sum(0) if ctx.needs_input_grad[3] else None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        (x, R, L), (dx, dR, dL, dbias) = ctx.saved_tensors[:3], tangents
+        terms = [
+            multiply_reference(*factors)
+            for tangent, factors in ((dx, (dx, R, L)), (dR, (x, dR, L)), (dL, (x, R, dL)))
+            if tangent is not None
+        ]
+        if dbias is not None:
+            terms.append(dbias.expand(len(x), -1))
+        return sum(terms[1:], terms[0]), *[None] * ctx.intermediates
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Tensor], tuple[int]]:
+        x, *factors = inputs
+        if any(dim is not None for dim in in_dims[1:]):
+            return (torch.vmap(multiply_reference, in_dims)(x, *factors),), (0,)
+        return (multiply(x.movedim(in_dims[0], 0), *factors),), (0,)  # just one more batch axis
