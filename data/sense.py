@@ -30,13 +30,15 @@ def fft2c(image: Tensor) -> Tensor:
     True
     """
     shifted = torch.fft.ifftshift(image, dim=PLANE)
-    return torch.fft.fftshift(torch.fft.fft2(shifted, norm="ortho"), dim=PLANE)
+    kspace: Tensor = torch.fft.fftshift(torch.fft.fft2(shifted, norm="ortho"), dim=PLANE)
+    return kspace
 
 
 def ifft2c(kspace: Tensor) -> Tensor:
     """K-space to image: the inverse, and adjoint, of `fft2c`."""
     shifted = torch.fft.ifftshift(kspace, dim=PLANE)
-    return torch.fft.fftshift(torch.fft.ifft2(shifted, norm="ortho"), dim=PLANE)
+    image: Tensor = torch.fft.fftshift(torch.fft.ifft2(shifted, norm="ortho"), dim=PLANE)
+    return image
 
 
 def forward(image: Tensor, maps: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -6,7 +6,6 @@ names in an order of its own and leaves out what another has finished), and a tr
 finds the masks it began with.
 """
 
-import hashlib
 import random
 import zipfile
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from data.masks.workers import SeededMask, poisson_masks, stable_seed
 from data.sense import centre
 from lab.errors import UserError
 from lab.files import atomic_path
+from lab.loader import mix
 from lab.paths import datasets_dir
 from lab.progress import Progress
 
@@ -111,13 +111,10 @@ def draw(seed: int, epoch: int, indices: Sequence[int] | Tensor, count: int) -> 
     """Which of `count` masks each example gets: a pure function, so that a resumed run draws the same.
 
     >>> draw(0, 3, [5, 6, 7], 1000)
-    tensor([912, 552, 413])
+    tensor([665, 641, 871])
     """
-    numbers = []
-    for index in indices.tolist() if isinstance(indices, Tensor) else indices:
-        digest = hashlib.blake2b(f"{seed}|{epoch}|{index}".encode(), digest_size=8).digest()
-        numbers.append(int.from_bytes(digest, "big") % count)
-    return torch.tensor(numbers)
+    positions = indices.tolist() if isinstance(indices, Tensor) else indices
+    return torch.tensor([mix(seed, epoch, position) % count for position in positions])
 
 
 def pad(mask: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -1,0 +1,91 @@
+"""Which scans take part: those that can be read, of one shape, and nested few-shot subsets of them."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from data.slices import Scan
+from lab.errors import UserError
+
+FEW_SHOT_SEED = 1000
+Shape = tuple[int, ...]
+T = TypeVar("T")
+
+
+@dataclass
+class Selection:
+    """The scans that take part, and why each of the others does not."""
+
+    scans: list[Scan]
+    dropped: dict[str, str] = field(default_factory=dict)
+    """Scan to reason, one sentence each."""
+
+    def report(self) -> str:
+        """What was left out, for people to read; empty if nothing was."""
+        return "\n".join(f"left out {scan_id}: {reason}" for scan_id, reason in self.dropped.items())
+
+
+def few_shot_order(names: Sequence[str]) -> list[str]:
+    """The order whose first N names are the training subset of N scans: sorted, then shuffled with seed 1000.
+
+    The published subsets shuffle the *whole* split; scans of another shape are dropped afterwards.
+
+    >>> few_shot_order(["c", "a", "b"]) == few_shot_order(["a", "b", "c"])
+    True
+    """
+    order = sorted(names)
+    random.Random(FEW_SHOT_SEED).shuffle(order)
+    return order
+
+
+def most_frequent(shapes: Iterable[T]) -> T | None:
+    """The commonest shape, the first one of several; None if there are none.
+
+    >>> most_frequent([(2, 2), (3, 3), (3, 3)])
+    (3, 3)
+    """
+    ranked = Counter(shapes).most_common(1)
+    return ranked[0][0] if ranked else None
+
+
+def select(
+    shapes: Mapping[str, Shape | None],
+    open_scan: Callable[[str], Scan],
+    *,
+    wanted: Shape | None,
+    count: int | None,
+    skip_bad: bool,
+) -> Selection:
+    """Open the files that are listed with the wanted shape, `count` of them (None: all).
+
+    With a count they are the first in few-shot order, otherwise all, sorted. A file listed without a shape
+    could not be looked into. One that cannot be used stops everything with the reason, unless `skip_bad`.
+    """
+    if count is not None and count < 1:
+        raise UserError(f"at least one scan is needed, not {count}.")
+    chosen: list[Scan] = []
+    dropped: dict[str, str] = {}
+    for name in sorted(shapes) if count is None else few_shot_order(list(shapes)):
+        shape = shapes[name]
+        if shape is not None and shape != wanted:
+            dropped[Path(name).stem] = f"its shape is {_by(shape)}, not {_by(wanted)}."
+        elif len(chosen) != count:
+            try:
+                chosen.append(open_scan(name))
+            except UserError as error:
+                if not skip_bad:
+                    raise
+                dropped[Path(name).stem] = str(error)
+    if len(chosen) < (count or 1):
+        reasons = "".join(f" {name}: {reason}" for name, reason in list(dropped.items())[:3])
+        raise UserError(
+            f"{count or 'some'} scans are wanted, but of {len(shapes)} listed only {len(chosen)} can be used.{reasons}"
+        )
+    return Selection(chosen, dropped)
+
+
+def _by(shape: Shape | None) -> str:
+    return " x ".join(str(side) for side in shape or ())

@@ -1,0 +1,83 @@
+"""One SKM-TEA scan, read slice by slice along the readout."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from data.hdf5 import Hdf5File
+from data.skm_tea.layout import DTYPE, KSPACE, MAPS, MASKS, TARGET, ScanRecord, dataset_shapes, mask_key
+from data.slices import Scan
+from lab.errors import UserError
+
+SKM_TEA_PADDING = (96, 80)
+"""How many zero lines SKM-TEA's k-space has along ky and kz, whatever its size."""
+
+
+class SkmTeaScan(Scan):
+    """A file of the raw-data track; its keys, types and shapes are checked when it is opened, its data are not read."""
+
+    def __init__(self, path: str | Path, record: ScanRecord | None = None) -> None:
+        self.file = Hdf5File(path)
+        self.record = record
+        self.scan_id = record.scan_id if record else self.file.path.stem
+        self.voxel_spacing = record.voxel_spacing if record else (1.0, 1.0, 1.0)
+        want = record.matrix_shape if record else (None, None, None)
+        x, ky, kz, echoes, coils = self.file.check(KSPACE, DTYPE, (*want, None, None))
+        for name, shape in dataset_shapes((x, ky, kz), coils, echoes).items():
+            self.file.check(name, DTYPE, shape)
+        self.matrix_shape = (x, ky, kz)
+        self.num_coils, self.num_echoes = coils, echoes
+        self.acquired_grid = self._find_acquired_grid()
+        self.file.close()
+
+    def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
+        """K-space (coils, ky, kz), maps (coils, ky, kz) and target (ky, kz)."""
+        kspace = self._read_echo(KSPACE, slice_index, echo)
+        maps = self.file.read(MAPS, slice_index)[..., 0]
+        target = self._read_echo(TARGET, slice_index, echo)[..., 0]
+        return _coils_first(kspace), _coils_first(maps), torch.from_numpy(np.ascontiguousarray(target))
+
+    def read_target(self, slice_index: int) -> np.ndarray:
+        """Targets (ky, kz, echoes) of a slice."""
+        target: np.ndarray = self.file.read(TARGET, slice_index)[..., 0]
+        return target
+
+    def mask(self, acceleration: float) -> Tensor | None:
+        """The mask that came with the file, bool (acquired ky, acquired kz), or None if there is none."""
+        key = mask_key(acceleration)
+        if key not in self.file:
+            return None
+        return torch.from_numpy(np.asarray(self.file.read(key), bool))
+
+    def _read_echo(self, name: str, slice_index: int, echo: int) -> Any:
+        # Picking one echo of an array stored without chunks would be thousands of tiny reads.
+        chunks = self.file.dataset(name).chunks
+        if chunks is not None and chunks[3] == 1:
+            return self.file.read(name, (slice_index, slice(None), slice(None), echo))
+        return self.file.read(name, slice_index)[:, :, echo]
+
+    def _find_acquired_grid(self) -> tuple[int, int]:
+        """The shape of the file's masks; without masks, SKM-TEA's constant padding taken off."""
+        stored = self.matrix_shape[1:]
+        masks = self.file.file.get(MASKS, {})
+        for name in masks:
+            grid = tuple(masks[name].shape)
+            if len(grid) != 2 or any(inner > outer for inner, outer in zip(grid, stored, strict=True)):
+                raise UserError(
+                    f"{self.file.path}: mask {name!r} has the shape {grid}, k-space only {stored}."
+                )
+            return grid
+        grid = (stored[0] - SKM_TEA_PADDING[0], stored[1] - SKM_TEA_PADDING[1])
+        if min(grid) < 1:
+            raise UserError(
+                f"{self.file.path} has no masks, so the acquired grid is unknown; SKM-TEA's padding of "
+                f"{SKM_TEA_PADDING[0]} x {SKM_TEA_PADDING[1]} lines does not fit its {stored[0]} x {stored[1]}."
+            )
+        return grid
+
+
+def _coils_first(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(array).permute(2, 0, 1).contiguous()
