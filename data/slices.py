@@ -80,10 +80,14 @@ class Scan(ABC):
         """Whether `scale` costs nothing."""
         return "scale" in self.__dict__ or self._statistics_path().exists()
 
-    def _statistics_path(self) -> Path:
+    @property
+    def file_key(self) -> str:
+        """Tells this file from others of its name, and from itself after a change; names what is cached of it."""
         status = self.file.path.stat()
-        key = fingerprint([str(self.file.path.resolve()), status.st_size, status.st_mtime_ns])
-        return datasets_dir() / "statistics" / f"{self.scan_id}-{key}.json"
+        return fingerprint([str(self.file.path.resolve()), status.st_size, status.st_mtime_ns])
+
+    def _statistics_path(self) -> Path:
+        return datasets_dir() / "statistics" / f"{self.scan_id}-{self.file_key}.json"
 
     def _standard_deviation(self) -> float:
         count, total, squares = 0, 0.0, 0.0

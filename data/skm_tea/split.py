@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from data.selection import Selection, most_frequent, select
+from data.selection import Selection, Shape, most_frequent, select
 from data.skm_tea.layout import SPLITS, ScanRecord, annotation_path, scan_path
 from data.skm_tea.scan import SkmTeaScan
 from lab.errors import UserError
@@ -46,7 +46,7 @@ def load_split(
     root: str | Path,
     split: str,
     *,
-    shape: tuple[int, int, int] | None = None,
+    shape: Shape | None = None,
     count: int | None = None,
     skip_bad: bool = False,
 ) -> Selection:
