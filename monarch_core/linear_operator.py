@@ -83,7 +83,8 @@ class LinearOperator(nn.Module, ABC):
     def to_dense(self) -> Tensor:
         """The matrix, out_features x in_features, differentiable in the parameters."""
         some = next(iter((*self.parameters(), *self.buffers())), None)
-        eye = torch.eye(self.in_features, dtype=self.dtype, device=None if some is None else some.device)
+        dtype = torch.get_default_dtype() if self.dtype == torch.bool else self.dtype
+        eye = torch.eye(self.in_features, dtype=dtype, device=None if some is None else some.device)
         columns: Tensor = self(eye.reshape(-1, *self.in_shape))
         return columns.reshape(self.in_features, self.out_features).T
 
@@ -102,12 +103,16 @@ class LinearOperator(nn.Module, ABC):
 class View(LinearOperator):
     """A^H, A^T or the conjugate of A, held as a reference to A: what trains one trains the other."""
 
+    base: LinearOperator
+    transposed: bool
+    conjugated: bool
+
     def __init__(self, base: LinearOperator, transposed: bool, conjugated: bool) -> None:
         super().__init__()
         if isinstance(base, View):
             transposed, conjugated = transposed != base.transposed, conjugated != base.conjugated
             base = base.base
-        self.base: LinearOperator = base
+        self.base = base
         self.transposed = transposed
         self.conjugated = conjugated and base.dtype.is_complex
         self.in_shape, self.out_shape = base.in_shape, base.out_shape

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad as zero_pad
 
+from .fixed import transposed_grid
 from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype
 from .multiply import multiply
 from .sizes import Blocks, default_rank, resolve_blocks
@@ -127,6 +128,28 @@ class Monarch(LinearOperator):
         R, L = project(padded, (K, J), rank)
         return cls.from_factors(R, L, in_features, out_features)
 
+    def scaled(self, left: Tensor | None = None, right: Tensor | None = None) -> Monarch:
+        """A new operator diag(left) M diag(right): the diagonals fold into the factors."""
+        (R, L), (K, J) = self.factors(), self.blocks
+        if right is not None:
+            R = R * zero_pad(right, (0, -self.in_features % K)).reshape(K, 1, 1, -1)
+        if left is not None:
+            L = L * zero_pad(left, (0, -self.out_features % J)).reshape(-1, J).T[:, :, None, None]
+        return self.from_factors(R, L, self.in_features, self.out_features)
+
+    def conjugated(self) -> Monarch:
+        """A new operator with the conjugate factors."""
+        R, L = self.factors()
+        return self.from_factors(R.conj(), L.conj(), self.in_features, self.out_features)
+
+    def real_part(self) -> Monarch:
+        """A new real operator Re M: the real part of a complex Monarch of rank r is a real one of rank 2 r."""
+        if not self.is_complex:
+            return self.from_factors(*self.factors(), self.in_features, self.out_features)
+        R, L = self.factors()
+        R, L = torch.cat((R.real, R.imag), 2), torch.cat((L.real, -L.imag), 3)
+        return self.from_factors(R, L, self.in_features, self.out_features)
+
     @property
     def blocks(self) -> tuple[int, int]:
         """(K, J), the numbers of blocks of R and of L."""
@@ -169,9 +192,9 @@ class Monarch(LinearOperator):
         R, L, y = self._together(y)
         J, _, K, _ = L.shape
         y = zero_pad(y, (0, -self.out_features % J))
-        y = _transposed_grid(y, J)
+        y = transposed_grid(y, J)
         x = multiply(y, L.conj().permute(0, 2, 3, 1), R.conj().permute(0, 3, 1, 2))
-        return _transposed_grid(x, K)[..., : self.in_features]
+        return transposed_grid(x, K)[..., : self.in_features]
 
     def _together(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         R, L = self.factors()
@@ -213,8 +236,3 @@ def _stored(factor: Tensor) -> Tensor:
     return (torch.view_as_real(factor.resolve_conj()) if factor.is_complex() else factor).clone(
         memory_format=torch.contiguous_format
     )
-
-
-def _transposed_grid(x: Tensor, columns: int) -> Tensor:
-    """The last axis read as a grid with that many columns, transposed and laid out again."""
-    return x.reshape(*x.shape[:-1], -1, columns).mT.flatten(-2)

@@ -1,0 +1,116 @@
+"""Operators without parameters: reorderings, zero-padding and cropping, and the real part of an operator."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad as zero_pad
+
+from .linear_operator import LinearOperator
+
+
+class _Fixed(LinearOperator):
+    """A matrix of zeros and ones: it multiplies nothing, and fits operands of any dtype."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.bool  # which promotes to every other dtype
+
+    def flops(self, batch: int = 1) -> int:
+        return 0
+
+
+class Permutation(_Fixed):
+    """(P x)[m] = x[index[m]].
+
+    >>> Permutation(torch.tensor([2, 0, 1]))(torch.tensor([10.0, 20.0, 30.0]))
+    tensor([30., 10., 20.])
+    """
+
+    index: Tensor
+    inverse: Tensor
+
+    def __init__(self, index: Tensor) -> None:
+        super().__init__()
+        if index.ndim != 1 or not torch.equal(index.sort().values, torch.arange(len(index))):
+            raise ValueError(
+                f"a permutation lists each of 0 ... n-1 once; got a tensor {tuple(index.shape)}."
+            )
+        self.in_shape = self.out_shape = (len(index),)
+        self.register_buffer("index", index.clone(), persistent=False)
+        self.register_buffer("inverse", index.argsort(), persistent=False)
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        return x.index_select(-1, self.index)
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        return y.index_select(-1, self.inverse)
+
+
+class Stride(_Fixed):
+    """The paper's P: read x as a grid with `columns` columns, transpose it, lay it out again.
+
+    >>> Stride(6, columns=2)(torch.arange(6))
+    tensor([0, 2, 4, 1, 3, 5])
+    """
+
+    def __init__(self, n: int, columns: int) -> None:
+        super().__init__()
+        self.in_shape = self.out_shape = (n,)
+        self.columns = columns
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        return transposed_grid(x, self.columns)
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        return transposed_grid(y, self.out_features // self.columns)
+
+
+class Resize(_Fixed):
+    """Zeros appended to, or entries dropped from, the end of x.
+
+    >>> Resize(2, 3)(torch.ones(2)), Resize(3, 2)(torch.ones(3))
+    (tensor([1., 1., 0.]), tensor([1., 1.]))
+    """
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__()
+        self.in_shape, self.out_shape = (in_features,), (out_features,)
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        return zero_pad(x, (0, self.out_features - self.in_features))
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        return zero_pad(y, (0, self.in_features - self.out_features))
+
+
+class RealPart(LinearOperator):
+    """Re A, a real operator: x -> Re(A x) for real x."""
+
+    def __init__(self, base: LinearOperator) -> None:
+        super().__init__()
+        self.base: LinearOperator = base
+        self.in_shape, self.out_shape = base.in_shape, base.out_shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.base.dtype.to_real()
+
+    def flops(self, batch: int = 1) -> int:
+        return self.base.flops(batch)
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        if x.is_complex():
+            return torch.complex(self._apply_to(x.real), self._apply_to(x.imag))
+        y: Tensor = self.base(x)
+        return y.real
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        if y.is_complex():
+            return torch.complex(self._adjoint_to(y.real), self._adjoint_to(y.imag))
+        return self.base.adjoint(y).real
+
+
+def transposed_grid(x: Tensor, columns: int) -> Tensor:
+    """The last axis read as a grid with that many columns, transposed and laid out again."""
+    return x.reshape(*x.shape[:-1], -1, columns).mT.flatten(-2)

@@ -1,0 +1,138 @@
+"""N-dimensional transforms as one operator per axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from .fourier import dft
+from .linear_operator import LinearOperator
+from .sizes import Blocks
+from .trigonometric import dct, dst
+from .twisted_dft import Norm
+
+
+class Separable(LinearOperator):
+    """A_1 (x) A_2 (x) ...: one operator for each of the last axes.
+
+    >>> from monarch_core import Monarch
+    >>> Separable(Monarch(4), Monarch(6, 9))(torch.ones(2, 4, 6)).shape
+    torch.Size([2, 4, 9])
+    """
+
+    def __init__(self, *axes: LinearOperator) -> None:
+        super().__init__()
+        if not axes:
+            raise ValueError("a separable operator needs at least one operator; got none.")
+        self.axes = nn.ModuleList(axes)
+        self.in_shape = tuple(axis.in_features for axis in axes)
+        self.out_shape = tuple(axis.out_features for axis in axes)
+
+    def _operators(self) -> list[LinearOperator]:
+        return cast(list[LinearOperator], list(self.axes))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        first, *others = (axis.dtype for axis in self._operators())
+        for other in others:
+            first = torch.promote_types(first, other)
+        return first
+
+    def flops(self, batch: int = 1) -> int:
+        total, lines = 0, batch * self.in_features
+        for axis in reversed(self._operators()):
+            lines //= axis.in_features
+            total += axis.flops(lines)
+            lines *= axis.out_features
+        return total
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        for at, axis in reversed(list(enumerate(self._operators(), start=-len(self.axes)))):
+            x = axis(x) if at == -1 else axis(x.movedim(at, -1)).movedim(-1, at)
+        return x
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        for at, axis in enumerate(self._operators(), start=-len(self.axes)):
+            y = axis.adjoint(y) if at == -1 else axis.adjoint(y.movedim(at, -1)).movedim(-1, at)
+        return y
+
+
+def dftn(
+    shape: Sequence[int],
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    centered: bool = False,
+    blocks: Sequence[Blocks | None] | None = None,
+    *,
+    pad: bool = False,
+    dtype: torch.dtype | None = None,
+) -> Separable:
+    """The Fourier transform over the last len(shape) axes, as torch.fft.fftn; `blocks` has one entry an axis."""
+    return Separable(
+        *(dft(n, inverse, norm, centered, b, pad=pad, dtype=dtype) for n, b in _with_blocks(shape, blocks))
+    )
+
+
+def dft2(
+    shape: tuple[int, int],
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    centered: bool = False,
+    blocks: Sequence[Blocks | None] | None = None,
+    *,
+    pad: bool = False,
+    dtype: torch.dtype | None = None,
+) -> Separable:
+    """The Fourier transform over the last two axes, as torch.fft.fft2 (or ifft2).
+
+    >>> dft2((512, 160), inverse=True, norm="ortho", centered=True).num_parameters  # the paper's mSENSE
+    57472
+    """
+    if len(shape) != 2:
+        raise ValueError(
+            f"dft2 takes a height and a width; got {tuple(shape)}. For other dimensions use dftn."
+        )
+    return dftn(shape, inverse, norm, centered, blocks, pad=pad, dtype=dtype)
+
+
+def dctn(
+    shape: Sequence[int],
+    type: int = 2,
+    norm: Norm | None = "backward",
+    inverse: bool = False,
+    blocks: Sequence[Blocks | None] | None = None,
+    *,
+    pad: bool = False,
+    dtype: torch.dtype | None = None,
+) -> Separable:
+    """The cosine transform over the last len(shape) axes, as scipy.fft.dctn (or idctn)."""
+    return Separable(
+        *(dct(n, type, norm, inverse, b, pad=pad, dtype=dtype) for n, b in _with_blocks(shape, blocks))
+    )
+
+
+def dstn(
+    shape: Sequence[int],
+    type: int = 2,
+    norm: Norm | None = "backward",
+    inverse: bool = False,
+    blocks: Sequence[Blocks | None] | None = None,
+    *,
+    pad: bool = False,
+    dtype: torch.dtype | None = None,
+) -> Separable:
+    """The sine transform over the last len(shape) axes, as scipy.fft.dstn (or idstn)."""
+    return Separable(
+        *(dst(n, type, norm, inverse, b, pad=pad, dtype=dtype) for n, b in _with_blocks(shape, blocks))
+    )
+
+
+def _with_blocks(
+    shape: Sequence[int], blocks: Sequence[Blocks | None] | None
+) -> list[tuple[int, Blocks | None]]:
+    if blocks is not None and len(blocks) != len(shape):
+        raise ValueError(f"blocks has one entry for each of the {len(shape)} axes; got {len(blocks)}.")
+    return list(zip(shape, [None] * len(shape) if blocks is None else blocks, strict=True))

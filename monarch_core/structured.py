@@ -1,0 +1,123 @@
+"""Structured families of the paper's Proposition 3.2 that start from given diagonals, and Kronecker products."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .fixed import Permutation
+from .fourier_factors import fourier_blocks, fourier_monarch, stride_order
+from .linear_operator import LinearOperator, checked_dtype
+from .operator import Monarch
+from .sizes import Blocks, composite_size
+from .trigonometric import trigonometric_spec
+from .twisted_dft import Norm, norm_gain
+
+
+def kronecker(A: Tensor, B: Tensor, *, dtype: torch.dtype | None = None) -> Monarch:
+    """A (x) B, a Monarch matrix in which all blocks of R are B and all blocks of L are A.
+
+    >>> A, B = torch.rand(3, 2), torch.rand(4, 5)
+    >>> torch.allclose(kronecker(A, B).to_dense(), torch.kron(A, B))
+    True
+    """
+    R = B[None, :, None, :].expand(A.shape[1], -1, -1, -1)
+    L = A[None, :, :, None].expand(B.shape[0], -1, -1, -1)
+    dtype = checked_dtype(dtype, A.is_complex() or B.is_complex(), "this Kronecker product")
+    return Monarch.from_factors(R.to(dtype), L.to(dtype))
+
+
+def identity(
+    n: int, blocks: Blocks | None = None, *, pad: bool = False, dtype: torch.dtype | None = None
+) -> Monarch:
+    """The identity as a trainable Monarch matrix: every block of R and L is one."""
+    K, J = fourier_blocks(composite_size(n, pad) if blocks is None else n, blocks)
+    padded = kronecker(torch.eye(K), torch.eye(J), dtype=checked_dtype(dtype, False, "the identity"))
+    return Monarch.from_factors(*padded.factors(), n, n)
+
+
+def hadamard(
+    n: int, norm: Norm | None = "backward", blocks: Blocks | None = None, *, dtype: torch.dtype | None = None
+) -> Monarch:
+    """The Hadamard matrix of Sylvester's order, as scipy.linalg.hadamard: one Monarch matrix, no permutation.
+
+    H_n = H_K (x) H_J for any K J = n, a power of two.
+
+    >>> hadamard(4).to_dense()[1]
+    tensor([ 1., -1.,  1., -1.], grad_fn=<SelectBackward0>)
+    """
+    if n < 4 or n & (n - 1):
+        raise ValueError(
+            f"a Hadamard operator needs a size 4, 8, 16, ...; got {n}. Pad to the next power of two."
+        )
+    K, J = fourier_blocks(n, blocks)
+    if K & (K - 1):
+        raise ValueError(f"the blocks of a Hadamard operator are powers of two; got ({K}, {J}).")
+    half = norm_gain(norm, n) ** 0.5
+    return kronecker(
+        half * _sylvester(K), half * _sylvester(J), dtype=checked_dtype(dtype, False, "this operator")
+    )
+
+
+def afdf(
+    a: Tensor, d: Tensor, *, blocks: Blocks | None = None, dtype: torch.dtype | None = None
+) -> LinearOperator:
+    """diag(a) F diag(d) F^-1, complex (Moczulski et al. 2015): one product M_1 M_2^*, permutations cancel."""
+    n = _common_length(a, d)
+    dtype = checked_dtype(dtype, True, "an AFDF operator")
+    block_pair = fourier_blocks(n, blocks)
+    M = fourier_monarch(n, n, n, block_pair)
+    right = d.to(torch.complex128)[stride_order(n, block_pair[0])]
+    return (M.scaled(a.to(torch.complex128), right) @ M.H).to(dtype.to_real())
+
+
+def acdc(
+    a: Tensor, d: Tensor, *, blocks: Blocks | None = None, dtype: torch.dtype | None = None
+) -> LinearOperator:
+    """diag(a) C diag(d) C^-1 with the orthogonal cosine transform C, real: one product M_1 M_2^T of rank 2."""
+    n = _common_length(a, d)
+    dtype = checked_dtype(dtype, False, "an ACDC operator")
+    spec = trigonometric_spec(n, type=2, norm="ortho", sine=False)
+    block_pair = fourier_blocks(n, blocks)
+    M = spec.monarch(block_pair)
+    assert spec.order_in is not None
+    right = d.double()[spec.order_in][stride_order(n, block_pair[0])]
+    return (M.scaled(a.double(), right) @ spec.monarch(block_pair).H).to(dtype)
+
+
+def fastfood(
+    s: Tensor,
+    g: Tensor,
+    b: Tensor,
+    permutation: Tensor,
+    *,
+    blocks: Blocks | None = None,
+    dtype: torch.dtype | None = None,
+) -> LinearOperator:
+    """diag(s) H diag(g) P H diag(b) with Hadamard matrices H (Le et al. 2013): Monarch, permutation, Monarch."""
+    H = hadamard(_common_length(s, g, b, permutation), None, blocks, dtype=torch.float64)
+    product = H.scaled(s.double(), g.double()) @ Permutation(permutation) @ H.scaled(None, b.double())
+    return product.to(checked_dtype(dtype, False, "a Fastfood operator"))
+
+
+def hd3(
+    d1: Tensor, d2: Tensor, d3: Tensor, *, blocks: Blocks | None = None, dtype: torch.dtype | None = None
+) -> LinearOperator:
+    """H diag(d1) H diag(d2) H diag(d3), H orthogonal Hadamard (Yu et al. 2016): three Monarch matrices."""
+    H = hadamard(_common_length(d1, d2, d3), "ortho", blocks, dtype=torch.float64)
+    first, second, third = (H.scaled(None, d.double()) for d in (d1, d2, d3))
+    return (first @ second @ third).to(checked_dtype(dtype, False, "an (HD)^3 operator"))
+
+
+def _sylvester(n: int) -> Tensor:
+    H = torch.ones(1, 1, dtype=torch.float64)
+    while len(H) < n:
+        H = torch.kron(torch.tensor([[1.0, 1.0], [1.0, -1.0]], dtype=torch.float64), H)
+    return H
+
+
+def _common_length(*vectors: Tensor) -> int:
+    shapes = {tuple(v.shape) for v in vectors}
+    if len(shapes) != 1 or vectors[0].ndim != 1:
+        raise ValueError(f"the diagonals must be vectors of one length; got shapes {sorted(shapes)}.")
+    return len(vectors[0])
