@@ -1,0 +1,41 @@
+"""Energy, enstrophy and energy spectrum of vorticity fields on the unit torus."""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def energy_modes(w: Tensor) -> tuple[Tensor, Tensor]:
+    """The energy |w_k|² / (2 |2 pi k|²) of every mode of w[..., x, y], and |k|; both over (kx, ky) in FFT order."""
+    n = w.shape[-1]
+    k = n * torch.fft.fftfreq(n, dtype=torch.float64, device=w.device)
+    magnitude = torch.hypot(k[:, None], k[None, :])
+    coefficients = torch.fft.fft2(w.double(), norm="forward").abs() ** 2
+    modes = coefficients / (2 * (2 * math.pi * magnitude.clamp(min=0.5)) ** 2)
+    modes[..., 0, 0] = 0.0  # the mean vorticity of a periodic flow is zero
+    return modes, magnitude
+
+
+def energy(w: Tensor) -> Tensor:
+    """Half the mean of u² + v², for each field w[..., x, y].
+
+    >>> x = torch.arange(16, dtype=torch.float64) / 16
+    >>> w = 2 * math.pi * torch.cos(2 * math.pi * x)[:, None].expand(16, 16)  # v = sin 2 pi x, u = 0
+    >>> round(float(energy(w)), 12), round(float(enstrophy(w)), 6) == round(math.pi**2, 6)
+    (0.25, True)
+    """
+    return energy_modes(w)[0].sum((-1, -2))
+
+
+def enstrophy(w: Tensor) -> Tensor:
+    """Half the mean of w², for each field w[..., x, y]."""
+    return w.double().square().mean((-1, -2)) / 2
+
+
+def spectrum(w: Tensor) -> Tensor:
+    """Energy in the shells |k| = 0, 1, ..., n/2 (nearest whole number), on a new last axis."""
+    modes, magnitude = energy_modes(w)
+    shells = magnitude.round().long().clamp(max=w.shape[-1] // 2 + 1).flatten()
+    sums = torch.zeros(*w.shape[:-2], w.shape[-1] // 2 + 2, dtype=torch.float64, device=w.device)
+    return sums.index_add(-1, shells, modes.flatten(-2))[..., :-1]
