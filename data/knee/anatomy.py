@@ -74,9 +74,8 @@ def _without_ends(rows: slice, count: int) -> slice:
     return slice(start, stop - 2)
 
 
-def render(subject: Subject, axes: Axes) -> Slab:
-    """A slab of a knee on the grid of three axes in mm; the first axis must be evenly spaced."""
-    step = axes[0][1] - axes[0][0] if len(axes[0]) > 1 else 1.0
+def render(subject: Subject, axes: Axes, step: float) -> Slab:
+    """A slab of a knee on the grid of three axes in mm; `step` is the distance of rows along the first."""
     wide = np.concatenate([axes[0][:1] - step, axes[0], axes[0][-1:] + step])
     x, y, z = subject.frame((wide, axes[1], axes[2]))
     painter = Painter((len(axes[0]), len(axes[1]), len(axes[2])), subject_tissues(subject))

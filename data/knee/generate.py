@@ -1,0 +1,208 @@
+"""Synthetic knees on disk: one file a subject, in SKM-TEA's layout, on all cores, resumable."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from data.knee.anatomy import render
+from data.knee.config import (
+    FIELD_OF_VIEW_MM,
+    MASK_ACCELERATIONS,
+    SPLIT_CYCLE,
+    GenerateConfig,
+    acquired_grid,
+    calibration_region,
+    check,
+    default_noise,
+)
+from data.knee.scanner import MANTISSA_BITS, Protocol, Scanner, Slab, write_scan
+from data.knee.subject import Subject
+from data.knee.tissue import ECHO_MS, FLIP_DEGREES, REPETITION_MS
+from data.masks.pool import MaskPool
+from data.masks.spec import MaskSpec
+from data.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
+from lab.errors import UserError
+from lab.files import fingerprint
+from lab.paths import datasets_dir
+from lab.progress import Progress
+
+VERSION: Final = 1
+"""Of the knees themselves: raised whenever the same seed would give other numbers."""
+ORIGIN: Final = "synthetic knee"
+DESCRIPTION: Final = "Synthetic knees in the layout of SKM-TEA's raw-data track; not SKM-TEA"
+VOXELS_AT_ONCE: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """One subject to make."""
+
+    number: int
+    seed: int
+    path: Path
+    protocol: Protocol
+    fingerprint: str
+    masks: dict[float, NDArray[np.bool_]]
+
+
+def generate(config: GenerateConfig) -> Path:
+    """Make what is missing of a data set and return its folder."""
+    shape = check(config)
+    grid = acquired_grid(shape)
+    noise = default_noise(shape) if config.noise is None else config.noise
+    protocol = Protocol(shape, FIELD_OF_VIEW_MM, grid, calibration_region(grid), config.coils, noise)
+    root = Path(config.out) if config.out else datasets_dir() / f"knees-{'x'.join(map(str, shape))}"
+    identity = fingerprint({"protocol": asdict(protocol), "seed": config.seed, "version": VERSION})
+    names = [scan_name(number) for number in range(1, config.subjects + 1)]
+    remove_leftovers(root)
+    missing = [name for name in names if not is_finished(scan_path(root, f"{name}.h5"), identity)]
+    if missing:
+        masks = evaluation_masks(grid, missing)
+        jobs = [
+            Job(number, config.seed, scan_path(root, f"{name}.h5"), protocol, identity, masks[name])
+            for number, name in enumerate(names, start=1)
+            if name in missing
+        ]
+        with Progress(len(names), "synthetic knees", unit="subject") as progress:
+            progress.skip(len(names) - len(missing))
+            for _ in run_jobs(jobs, config.jobs or os.cpu_count() or 1):
+                progress.advance()
+    write_splits(root, names, protocol, DESCRIPTION)
+    return root
+
+
+def ensure(subjects: int = 12, size: str = "laptop", out: str | Path | None = None, **options: Any) -> Path:
+    """The folder of the built-in knees, made if it is not there yet."""
+    return generate(GenerateConfig(subjects, str(out) if out else None, size, **options))  # type: ignore[arg-type]
+
+
+def scan_name(number: int) -> str:
+    """SKM-TEA's names."""
+    return f"MTR_{number:03d}"
+
+
+def evaluation_masks(
+    grid: tuple[int, int], names: list[str]
+) -> dict[str, dict[float, NDArray[np.bool_]]]:
+    """Each scan's own Poisson masks, as `MaskPool.for_scan` gives them."""
+    masks: dict[str, dict[float, NDArray[np.bool_]]] = {name: {} for name in names}
+    for acceleration in MASK_ACCELERATIONS:
+        for name, mask in MaskPool(MaskSpec("poisson", grid, acceleration)).for_scans(names).items():
+            masks[name][acceleration] = mask.numpy()
+    return masks
+
+
+def run_jobs(jobs: list[Job], workers: int) -> Iterator[None]:
+    """Make the subjects, in this process or in several."""
+    if workers == 1 or len(jobs) == 1:
+        for job in jobs:
+            yield make_subject(job)
+        return
+    # Spawned, not forked: a forked process inherits torch's and HDF5's locks in whatever state they are.
+    with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), _one_thread) as pool:
+        futures = [pool.submit(make_subject, job) for job in jobs]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def make_subject(job: Job) -> None:
+    """Draw one knee, scan it, write the file."""
+    subject = Subject(seed=job.seed * 100_003 + job.number)
+    scanner = Scanner(job.protocol, seed=subject.seed)
+    attributes = {
+        "origin": ORIGIN,
+        "description": "Simulated anatomy, signal, coils, phase and noise; no patient data.",
+        "subject_seed": subject.seed,
+        "traits": json.dumps(asdict(subject.traits)),
+        "repetition_ms": REPETITION_MS,
+        "echo_1_ms": ECHO_MS[0],
+        "echo_2_ms": ECHO_MS[1],
+        "flip_degrees": FLIP_DEGREES,
+        **protocol_attributes(job.protocol),
+        "version": VERSION,
+        "fingerprint": job.fingerprint,
+    }
+    write_scan(job.path, scanner, _slabs(subject, job.protocol), 2, job.masks, attributes)
+
+
+def protocol_attributes(protocol: Protocol) -> dict[str, str | int | float]:
+    """What a file says about how it was scanned."""
+    return {
+        "field_of_view_mm": json.dumps(protocol.field_of_view),
+        "acquired_grid": json.dumps(protocol.grid),
+        "calibration_region": json.dumps(protocol.calibration),
+        "coils": protocol.coils,
+        "noise": protocol.noise,
+        "mantissa_bits": json.dumps(MANTISSA_BITS),
+    }
+
+
+def slab_rows(shape: tuple[int, int, int]) -> Iterator[slice]:
+    """Rows of at most about a million voxels."""
+    step = max(1, VOXELS_AT_ONCE // (shape[1] * shape[2]))
+    for start in range(0, shape[0], step):
+        yield slice(start, min(start + step, shape[0]))
+
+
+def _slabs(subject: Subject, protocol: Protocol) -> Iterator[Slab]:
+    for rows in slab_rows(protocol.shape):
+        yield rows, render(subject, protocol.axes(rows), protocol.voxel_spacing[0]).echoes
+
+
+def is_finished(path: Path, identity: str) -> bool:
+    """Whether a subject was made before; one made with other options is not overwritten."""
+    if not path.exists():
+        return False
+    try:
+        with h5py.File(path) as file:
+            found = file.attrs.get("fingerprint")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error}); delete it and it is made again.") from error
+    if found != identity:
+        raise UserError(
+            f"{path} was made with other options or by another version; name another folder, or delete this one."
+        )
+    return True
+
+
+def remove_leftovers(root: Path) -> None:
+    """Delete temporary files whose process was killed."""
+    for path in (root / SCANS).glob(".*.tmp.h5"):
+        match = re.search(r"\.(\d+)\.tmp\.h5$", path.name)
+        if match and not Path(f"/proc/{match[1]}").exists():
+            path.unlink(missing_ok=True)
+
+
+def write_splits(root: Path, names: list[str], protocol: Protocol, description: str) -> None:
+    """Write train, val and test; a subject's split depends on its number alone."""
+    chosen: dict[str, list[tuple[int, str]]] = {split: [] for split in SPLITS}
+    for number, name in enumerate(names, start=1):
+        chosen[SPLIT_CYCLE[(number - 1) % len(SPLIT_CYCLE)]].append((number, name))
+    for split, members in chosen.items():
+        records = [
+            ScanRecord(i, f"{name}.h5", name, number, protocol.voxel_spacing, protocol.shape)
+            for i, (number, name) in enumerate(members, start=1)
+        ]
+        write_annotations(root, split, records, description)
