@@ -125,7 +125,8 @@ class ProgressReport(pl.Callback):
         self._progress: Progress | None = None
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        self._progress = Progress(int(trainer.estimated_stepping_batches), "training", unit="step")
+        assert isinstance(module, Experiment)
+        self._progress = Progress(module.total_steps, "training", unit="step")
         self._progress.__enter__()
         self._progress.skip(trainer.global_step)
 

@@ -145,7 +145,7 @@ def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any]
     if match := re.search(r"Parser key \"([\w.]+)\":", text):
         key = match.group(1)
         return f"--{key.replace('_', '-')} {_expectation(config_class, key, text)}."
-    if match := re.search(r"(?:[Kk]ey|Unexpected .*?) ['\"]([\w.]+)['\"]", text):
+    if match := re.search(r"Option '([\w.]+)' is not accepted", text):
         key = match.group(1)
         fields = [field.name for field in dataclasses.fields(config_class)]
         return f"the configuration has no entry {key!r}{_nearest(key, fields)}."

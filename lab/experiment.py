@@ -25,6 +25,9 @@ class Experiment(pl.LightningModule):
     def __init__(self, model: nn.Module, config: ExperimentConfig) -> None:
         super().__init__()
         self.model, self.config = model, config
+        # Optimiser steps of the whole run; `fit` sets it. (Asking Lightning's Trainer for it would set the
+        # loaders up before a checkpoint is restored, and they would then begin their epoch anew.)
+        self.total_steps = 0
 
     def loss(self, batch: Any) -> Tensor:
         """The training loss of a batch, a scalar that is a mean over its samples."""
@@ -62,8 +65,7 @@ class Experiment(pl.LightningModule):
         optimizer = torch.optim.AdamW(
             list(self.parameter_groups()), lr=config.lr, weight_decay=config.weight_decay, fused=True
         )
-        total = int(self.trainer.estimated_stepping_batches)
-        schedule = learning_rate_schedule(optimizer, config, total)
+        schedule = learning_rate_schedule(optimizer, config, self.total_steps)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 

@@ -1,7 +1,7 @@
 """Training batches whose order depends on the seed and the epoch alone, and which resume within an epoch."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sized
+from typing import Any, cast
 
 import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
@@ -42,6 +42,11 @@ class EpochBatches(Sampler[list[int]]):
     def __len__(self) -> int:
         return self.samples // self.batch_size
 
+    @property
+    def sampler(self) -> "EpochBatches":
+        """Itself: Lightning looks for `set_epoch` on a batch sampler's sampler."""
+        return self
+
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose order comes next."""
         self.epoch = epoch
@@ -76,7 +81,7 @@ class TrainLoader(DataLoader[Any]):
         num_workers: int = 0,
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
-        batches = EpochBatches(len(dataset), batch_size, seed, rank, world)  # type: ignore[arg-type]
+        batches = EpochBatches(len(cast(Sized, dataset)), batch_size, seed, rank, world)
         super().__init__(dataset, batch_sampler=batches, num_workers=num_workers, collate_fn=collate)
         self._delivered = 0
 

@@ -20,7 +20,8 @@ class Run:
     """The folder of one run and what is written into it.
 
     config.yaml, manifest.json, metrics.csv, checkpoints/last.ckpt, weights.safetensors (the best so far),
-    figures/, log.txt. `Run.open` makes it or, with `resume`, takes it up again; two runs never share one.
+    figures/, log.txt. `with Run.open(config) as run:` makes it or, with `--resume`, takes it up again, and
+    lets go of it at the end; two runs never share one.
     """
 
     def __init__(self, folder: Path, config: ExperimentConfig) -> None:
@@ -42,7 +43,11 @@ class Run:
         # Processes that Lightning launches repeat this command and must find the same folder.
         os.environ[_NAME_FOR_CHILDREN] = name
         if is_first_process():
-            run._claim(data)
+            try:
+                run._claim(data)
+            except BaseException:
+                run.close()
+                raise
         return run
 
     @property
@@ -74,6 +79,15 @@ class Run:
         self._begun = now
         self.manifest |= entries
         write_json(self.folder / "manifest.json", self.manifest)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        # SystemExit is how an interrupted run leaves, with its status already written.
+        if error is not None and not isinstance(error, SystemExit):
+            self.update(status="failed", error=f"{type(error).__name__}: {error}")
+        self.close()
 
     def close(self) -> None:
         """Let go of the folder."""

@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import lightning.pytorch as pl
 import torch
@@ -18,7 +18,7 @@ from lab.config import ExperimentConfig
 from lab.console import say
 from lab.errors import UserError
 from lab.experiment import Experiment
-from lab.loader import TrainLoader
+from lab.loader import EpochBatches, TrainLoader
 from lab.quiet import quiet_lightning
 from lab.run import Run
 
@@ -61,24 +61,21 @@ def fit(
             Checkpoints(run, signals),
         ]
         trainer = build_trainer(config, run, own)
+        samples = len(cast(Sized, train))
+        experiment.total_steps = config.epochs * len(EpochBatches(samples, config.batch_size, config.seed))
         module = _Data(train, validation, config, collate, validation_batch)
         resume_from = _resume_from(run)
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
         say(
             f"training {type(experiment.model).__name__}, {parameters:,} parameters, {config.epochs} epochs of "
-            f"{len(train)} samples on {_place(config, trainer)}"  # type: ignore[arg-type]
+            f"{samples} samples on {_place(config, trainer)}"
         )
         try:
             trainer.fit(experiment, datamodule=module, ckpt_path=resume_from, weights_only=True)
         except Interrupted as interruption:
             run.update(status="interrupted")
             say(f"{interruption}; everything is saved. Continue with:\n  {run.resume_command()}")
-            run.close()
             sys.exit(interruption.status)
-        except BaseException as error:
-            run.update(status="failed", error=f"{type(error).__name__}: {error}")
-            run.close()
-            raise
     run.update(status="finished", best=best.best)
     return best.best
 

@@ -19,7 +19,7 @@ def table(latex: bool = False) -> Table:
             Column("parameters", "parameters"),
             Column("error", "relative error", better="lower"),
         ],
-        caption="Recovering a hidden Monarch matrix (synthetic): error on new vectors, mean ± standard error over seeds",
+        caption="Recovering a hidden Monarch matrix (synthetic): relative error, mean ± standard error over seeds",
         group="size",
     )
     settings = sorted({(r.config["size"], r.config["samples"], r.config["model"]) for r in runs})

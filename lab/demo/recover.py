@@ -53,17 +53,17 @@ def examples(config: DemoConfig) -> tuple[TensorDataset, TensorDataset]:
 def train(config: DemoConfig) -> dict[str, float]:
     """Run the experiment that `config` describes; return the best scores."""
     prepare(config)
-    data = {
+    data: dict[str, Any] = {
         "name": "hidden Monarch matrix",
         "size": config.size,
         "samples": config.samples,
         "noise": config.noise,
     }
-    run = Run.open(config, {**data, "fingerprint": fingerprint({**data, "seed": config.seed})})
-    training, test = examples(config)
-    torch.manual_seed(config.seed)
-    best = fit(Recovery(build_model(config.model, config.size), config), training, test, run)
-    say(f"relative error on new vectors {best['error']:.4f} (epoch {best['epoch']})")
-    say("python -m lab.demo table compares the finished runs")
-    run.close()
+    data["fingerprint"] = fingerprint({**data, "seed": config.seed})
+    with Run.open(config, data) as run:
+        training, test = examples(config)
+        torch.manual_seed(config.seed)
+        best = fit(Recovery(build_model(config.model, config.size), config), training, test, run)
+        say(f"relative error on new vectors {best['error']:.4f} (epoch {best['epoch']})")
+        say("python -m lab.demo table compares the finished runs")
     return best

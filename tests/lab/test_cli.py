@@ -1,0 +1,234 @@
+"""The command line: where values come from, and what a mistake is answered with."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pytest
+
+from lab import cli, presets
+from lab.config import ExperimentConfig, as_plain_dict, write_yaml
+from lab.errors import UserError
+
+
+@dataclass
+class Options:
+    """Options for these tests."""
+
+    nu: float = 1e-3
+    """Viscosity."""
+    n_train: int = 3
+    """Number of training scans."""
+    model: Literal["monarch", "fourier"] = "monarch"
+    final_time: float | None = None
+    resume: bool = False
+
+
+@dataclass
+class ShowOptions:
+    """One positional argument."""
+
+    file: Path
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]):
+    """Run a command table; return exit status, the config the command got, and what was said on stderr."""
+
+    def call_command(*words: str) -> tuple[int, Any, str]:
+        got: list[Any] = []
+
+        def main(config: Options) -> None:
+            """Train."""
+            got.append(config)
+
+        def show(config: ShowOptions) -> None:
+            """Show."""
+            got.append(config)
+
+        status = cli.run("python -m pde.train", {"": main, "show": show}, words)
+        return status, got[0] if got else None, capsys.readouterr().err
+
+    return call_command
+
+
+def test_flags_are_dashed_and_bools_are_bare(call):
+    assert call("--nu", "1e-4", "--n-train", "5", "--resume")[1] == Options(nu=1e-4, n_train=5, resume=True)
+    assert call("--n_train=5", "--resume=false")[1] == Options(n_train=5)
+    assert call("--final-time", "2.5")[1].final_time == 2.5
+
+
+def test_the_first_word_chooses_the_command(call):
+    assert call("show", "a.h5")[1] == ShowOptions(Path("a.h5"))
+    assert call()[1] == Options()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--n-trian", "5"], "there is no option --n-trian (did you mean --n-train?)"),
+        (["--n-train", "many"], "--n-train takes a whole number, not 'many'"),
+        (["--nu", "thick"], "--nu takes a number, not 'thick'"),
+        (["--final-time", "late"], "--final-time takes a number, not 'late'"),
+        (
+            ["--model", "monarc"],
+            "--model takes one of monarch, fourier, not 'monarc' (did you mean monarch?)",
+        ),
+        (["--config", "absent.yaml"], "absent.yaml', but there is no such file"),
+        (["--nu"], "--nu: expected one argument"),
+        (["shwo", "a.h5"], "there is no command 'shwo' (did you mean show?)"),
+        (["show"], "file is missing"),
+    ],
+)
+def test_a_mistake_is_one_line_that_quotes_the_flag(call, words, expected):
+    status, config, said = call(*words)
+    assert (status, config) == (2, None)
+    assert expected in said
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+
+
+def test_config_file_lies_between_defaults_and_flags(call, tmp_path):
+    file = tmp_path / "options.yaml"
+    file.write_text("nu: 0.5\nn_train: 7\n")
+    assert call("--config", str(file), "--n-train", "9")[1] == Options(nu=0.5, n_train=9)
+    file.write_text("n_trian: 7\n")
+    status, _, said = call("--config", str(file))
+    assert status == 2
+    assert "n_trian" in said
+    assert "n_train" in said
+
+
+def test_user_errors_of_the_command_are_one_line(capsys):
+    def main(config: Options) -> None:
+        raise UserError("the file is gone; bring it back.")
+
+    assert cli.run("x", {"": main}, []) == 2
+    assert capsys.readouterr().err == "error: the file is gone; bring it back.\n"
+
+
+@dataclass
+class Preset(ExperimentConfig):
+    """An application with presets of its own."""
+
+    app: ClassVar[str] = "testing"
+
+
+@pytest.fixture
+def preset_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(presets, "presets_dir", lambda app: tmp_path / app)
+    folder = tmp_path / "testing"
+    folder.mkdir()
+    (folder / "laptop.yaml").write_text("epochs: 2\nlr: 0.5\nbatch_size: 8\n")
+    (folder / "smoke.yaml").write_text("epochs: 1\n")
+    return folder
+
+
+def test_values_rise_from_defaults_by_preset_and_file_to_flags(preset_folder, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("preset: laptop\nlr: 0.25\n")
+    config = cli.parse(Preset, ["--config", str(file), "--batch-size", "4"], prog="x")
+    default = Preset()
+    assert (config.epochs, config.lr, config.batch_size) == (2, 0.25, 4)
+    assert config.weight_decay == default.weight_decay
+    assert cli.parse(Preset, ["--config", str(file), "--preset", "smoke"], prog="x").epochs == 1
+
+
+def test_auto_takes_laptop_without_an_accelerator_and_says_so(preset_folder, monkeypatch, capsys):
+    monkeypatch.setattr("torch.accelerator.is_available", lambda: False)
+    assert cli.parse(Preset, [], prog="x").preset == "laptop"
+    assert capsys.readouterr().out.startswith("preset laptop: chosen because no accelerator was found")
+
+
+def test_a_written_config_reads_back_the_same(preset_folder, tmp_path):
+    config = cli.parse(Preset, ["--preset", "laptop", "--lr", "3e-5"], prog="x")
+    write_yaml(config, tmp_path / "config.yaml")
+    again = cli.parse(Preset, ["--config", str(tmp_path / "config.yaml")], prog="x")
+    assert as_plain_dict(again) == as_plain_dict(config)
+
+
+@pytest.mark.parametrize(
+    ("values", "flag"),
+    [
+        ({"epochs": 0}, "--epochs"),
+        ({"lr": 0.0}, "--lr"),
+        ({"weight_decay": -1.0}, "--weight-decay"),
+        ({"batch_size": 3, "devices": 2}, "--batch-size"),
+        ({"grad_clip": 0.0}, "--grad-clip"),
+        ({"threads": 0}, "--threads"),
+    ],
+)
+def test_impossible_values_name_their_flag(values, flag):
+    with pytest.raises(UserError, match=flag):
+        Preset(**values)
+
+
+def config_classes() -> dict[str, type[ExperimentConfig]]:
+    """The config class of each application that has presets."""
+    import importlib
+
+    modules = {"demo": "lab.demo.config", "pde": "pde.config", "mri": "mri.config"}
+    found = {}
+    for app in (path.name for path in presets.presets_dir("demo").parent.iterdir() if path.is_dir()):
+        if not app.startswith("_"):
+            module = importlib.import_module(modules[app])
+            kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+            found[app] = next(kind for kind in kinds if getattr(kind, "app", None) == app)
+    return found
+
+
+@pytest.mark.parametrize("app", config_classes())
+@pytest.mark.parametrize("name", ["paper", "laptop", "smoke"])
+def test_every_preset_is_a_valid_config_that_differs_from_the_defaults(app, name):
+    values = presets.read_preset(app, name)
+    config = cli.parse(config_classes()[app], ["--preset", name], prog="x")
+    defaults = as_plain_dict(config_classes()[app]())
+    assert config.preset == name
+    assert {key: value for key, value in values.items() if defaults[key] == value} == {}
+
+
+HELP = """
+import runpy, sys
+sys.argv = ["x", "--help"]
+try:
+    runpy.run_module("{module}", run_name="__main__")
+except SystemExit:
+    pass
+heavy = {{"torch", "lightning", "matplotlib", "sigpy", "scipy"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+COMMANDS = (
+    "lab.demo",
+    "data.navier_stokes",
+    "data.knee",
+    "data.masks",
+    "pde.train",
+    "pde.eval",
+    "pde.table",
+    "mri.train",
+    "mri.eval",
+    "mri.table",
+)
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_help_imports_nothing_heavy(module, root):
+    place = root / module.replace(".", "/")
+    if not place.with_suffix(".py").exists() and not (place / "__main__.py").exists():
+        pytest.skip(f"{module} is not part of the suite yet")
+    command = [sys.executable, "-c", HELP.format(module=module)]
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "usage" in result.stdout
+
+
+def test_the_package_py_pde_is_refused_with_a_sentence(tmp_path, root):
+    info = tmp_path / "py_pde-0.50.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: py-pde\nVersion: 0.50\n")
+    script = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(root)!r}]; import lab"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.returncode != 0
+    assert "py-pde 0.50 is installed here" in result.stderr

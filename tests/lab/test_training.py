@@ -1,0 +1,200 @@
+"""Training: what is written, and what survives interruption, bad checkpoints and a second process."""
+
+import csv
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from lab import cli, weights
+from lab.checkpoint import MARK
+from lab.demo import recover
+from lab.demo.config import DemoConfig
+from lab.errors import UserError
+
+OPTIONS = ("--preset", "smoke", "--seed", "3")
+LONG = ("--epochs", "20", "--batch-size", "4")  # 120 steps: time enough to be interrupted
+
+
+def demo(*words: str) -> dict[str, float]:
+    """Train in this process; return the best scores."""
+    return recover.train(cli.parse(DemoConfig, [*OPTIONS, *words], prog="python -m lab.demo"))
+
+
+def final_state(folder: Path) -> dict[str, torch.Tensor]:
+    return torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["state_dict"]
+
+
+def metrics(folder: Path) -> list[dict[str, str]]:
+    """The rows of metrics.csv without the wall time, which no two runs share."""
+    with (folder / "metrics.csv").open() as file:
+        return [
+            {key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)
+        ]
+
+
+def assert_same_end(one: Path, other: Path) -> None:
+    first, second = final_state(one), final_state(other)
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert (one / "weights.safetensors").read_bytes() == (other / "weights.safetensors").read_bytes()
+    assert metrics(one) == metrics(other)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """The run that the interrupted ones are compared with: the same options, never interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MONARCH_RUNS", str(folder))
+        demo("--name", "whole", *LONG)
+    return folder / "demo" / "whole"
+
+
+def wait_for(path: Path, process, seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < limit, f"{path} did not appear"
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.005)
+
+
+def test_a_run_leaves_everything_needed_to_repeat_and_reuse_it(workplace):
+    best = demo("--name", "one")
+    folder = workplace / "runs" / "demo" / "one"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["status"] == "finished"
+    assert manifest["seed"] == 3
+    assert manifest["data"]["fingerprint"]
+    assert manifest["versions"]["torch"] == torch.__version__
+    assert manifest["wall_seconds"] > 0
+    assert set(manifest["git"]) == {"commit", "dirty"}
+    assert yaml.safe_load((folder / "config.yaml").read_text())["seed"] == 3
+    rows = metrics(folder)
+    assert [int(row["epoch"]) for row in rows] == [1, 2, 3, 4]
+    assert min(float(row["error"]) for row in rows) == pytest.approx(best["error"])
+    assert "training Monarch" in (folder / "log.txt").read_text()
+    stored = weights.load(folder / "weights.safetensors")
+    model = recover.build_model(stored.header["model"], stored.header["size"])
+    stored.load_into(model)
+    _, test = recover.examples(DemoConfig(size=16, samples=24, seed=3))
+    x, y = test.tensors
+    error = ((model(x) - y).norm(dim=-1) / y.norm(dim=-1)).mean().item()
+    assert error == pytest.approx(best["error"], rel=1e-5)
+
+
+def test_two_runs_never_share_a_folder(workplace):
+    demo("--name", "taken", "--epochs", "1")
+    with pytest.raises(UserError, match="add --resume to continue it, or choose another --name"):
+        demo("--name", "taken", "--epochs", "1")
+    demo("--epochs", "1")
+    demo("--epochs", "1")
+    assert len(list((workplace / "runs" / "demo").iterdir())) == 3
+
+
+def test_resume_refuses_other_options(workplace):
+    demo("--name", "one", "--epochs", "1")
+    with pytest.raises(UserError, match=r"--lr was 0\.01, now 0\.5"):
+        demo("--name", "one", "--epochs", "1", "--resume", "--lr", "0.5")
+
+
+def test_resume_of_a_finished_run_changes_nothing(workplace):
+    first = demo("--name", "one")
+    before = final_state(Path("runs/demo/one"))
+    again = demo("--name", "one", "--resume")
+    assert again == first
+    assert all(
+        torch.equal(before[name], tensor) for name, tensor in final_state(Path("runs/demo/one")).items()
+    )
+
+
+@pytest.mark.parametrize("checkpoint_minutes", ["1e-9", "5"], ids=["within an epoch", "between epochs"])
+def test_a_killed_run_resumes_bit_for_bit(workplace, start, whole, checkpoint_minutes):
+    process = start(*OPTIONS, *LONG, "--name", "killed", "--checkpoint-minutes", checkpoint_minutes)
+    folder = workplace / "runs" / "demo" / "killed"
+    wait_for(folder / "checkpoints" / "last.ckpt", process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    saved = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)[MARK]["step"]
+    assert 0 < saved < 120, "the kill came too late to test anything"
+    demo("--name", "killed", *LONG, "--resume")
+    assert_same_end(whole, folder)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_the_printed_command_resumes(workplace, start, whole, number, status):
+    process = start(*OPTIONS, *LONG, "--name", "stopped")
+    folder = workplace / "runs" / "demo" / "stopped"
+    wait_for(folder / "metrics.csv", process)
+    process.send_signal(number)
+    output = process.communicate()[0]
+    assert process.returncode == status, output
+    assert "Traceback" not in output
+    assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
+    command = output.strip().splitlines()[-1].split()
+    assert command[:3] == ["python", "-m", "lab.demo"]
+    recover.train(cli.parse(DemoConfig, command[3:], prog="python -m lab.demo"))
+    assert_same_end(whole, folder)
+
+
+def test_a_non_finite_loss_names_the_step_and_keeps_the_last_good_checkpoint(workplace, monkeypatch):
+    loss = recover.Recovery.loss
+    monkeypatch.setattr(
+        recover.Recovery,
+        "loss",
+        lambda self, batch: loss(self, batch) * (torch.nan if self.global_step == 6 else 1),
+    )
+    with pytest.raises(UserError, match="the loss became nan at step 6 "):
+        demo("--name", "sick")
+    folder = workplace / "runs" / "demo" / "sick"
+    assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"
+    assert all(torch.isfinite(tensor).all() for tensor in final_state(folder).values())
+    assert torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)[MARK]["step"] == 4
+
+
+class Bomb:
+    """Pickled, it would create a file when loaded."""
+
+    def __reduce__(self):
+        return (Path.touch, (Path("exploded"),))
+
+
+@pytest.mark.parametrize("kind", ["truncated", "foreign", "pickle"])
+def test_a_bad_checkpoint_is_refused_and_never_unpickled(workplace, kind):
+    demo("--name", "one", "--epochs", "2")
+    path = workplace / "runs" / "demo" / "one" / "checkpoints" / "last.ckpt"
+    if kind == "truncated":
+        path.write_bytes(path.read_bytes()[:-200])
+    elif kind == "foreign":
+        torch.save({"state_dict": {}}, path)
+    else:
+        torch.save({"state_dict": Bomb()}, path)
+    expected = {
+        "truncated": "not a whole checkpoint",
+        "foreign": "not written by this suite",
+        "pickle": "cannot be read safely",
+    }
+    with pytest.raises(UserError, match=expected[kind]):
+        demo("--name", "one", "--epochs", "2", "--resume")
+    assert not Path("exploded").exists()
+
+
+def test_two_processes_reach_the_loss_of_one(workplace, start):
+    options = (*OPTIONS, "--accelerator", "cpu", "--epochs", "2")
+    process = start(*options, "--name", "two", "--devices", "2")
+    output = process.communicate(timeout=180)[0]
+    assert process.returncode == 0, output
+    assert output.count("run folder") == 1, output
+    demo("--name", "one", "--accelerator", "cpu", "--epochs", "2")
+    one, two = final_state(workplace / "runs/demo/one"), final_state(workplace / "runs/demo/two")
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], rtol=1e-4, atol=1e-6)
+    for single, double in zip(
+        metrics(workplace / "runs/demo/one"), metrics(workplace / "runs/demo/two"), strict=True
+    ):
+        assert float(double["loss"]) == pytest.approx(float(single["loss"]), rel=1e-5)
+        assert float(double["error"]) == pytest.approx(float(single["error"]), rel=1e-5)
