@@ -29,6 +29,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    try:
         yield temporary
         if temporary.is_file():
             # Some libraries create files that only their owner may read; colleagues read runs too.

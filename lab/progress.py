@@ -27,11 +27,10 @@ class Progress:
     `fields` passed to `advance` are shown behind the bar (a loss, a speed). Work that was done in an
     earlier session is announced with `skip`, so that the time left is reckoned from this session's pace.
 
-    >>> with Progress(3, "counting", unit="number") as progress:
-    ...     for _ in range(3):
-    ...         progress.advance()
-    ...     progress.done
-    3
+    >>> progress = Progress(3, "counting", unit="number")
+    >>> progress.advance(2)
+    >>> progress.line()
+    'counting: 2/3 numbers (66 %), 0:00 elapsed, 0:00 left'
     """
 
     def __init__(

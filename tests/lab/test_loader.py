@@ -1,0 +1,85 @@
+"""Training batches: every sample once an epoch, new order each epoch, the same on several processes."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import Dataset
+
+from lab.loader import EpochBatches, TrainLoader, mix
+
+
+class Numbers(Dataset):
+    """Samples that say which one they are and in which epoch they were read."""
+
+    epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.tensor([index, self.epoch])
+
+
+@given(samples=st.integers(1, 40), batch=st.integers(1, 10), seed=st.integers(0, 5), epoch=st.integers(0, 3))
+def test_an_epoch_shows_no_sample_twice_and_drops_only_a_ragged_end(samples, batch, seed, epoch):
+    batches = EpochBatches(samples, batch, seed)
+    batches.set_epoch(epoch)
+    shown = list(itertools.chain.from_iterable(batches))
+    assert len(set(shown)) == len(shown)
+    assert samples - len(shown) < min(batch, samples)
+    assert len(list(batches)) == len(batches)
+
+
+def test_order_depends_on_seed_and_epoch_alone():
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        batches = EpochBatches(20, 5, seed)
+        batches.set_epoch(epoch)
+        return list(batches)
+
+    assert order(1, 2) == order(1, 2)
+    assert order(1, 2) != order(1, 3)
+    assert order(1, 2) != order(2, 2)
+
+
+@given(world=st.integers(1, 4), per_process=st.integers(1, 3), samples=st.integers(12, 30))
+def test_processes_together_see_the_batches_of_one(world, per_process, samples):
+    batch = world * per_process
+    alone = list(EpochBatches(samples, batch, 7))
+    shares = [list(EpochBatches(samples, batch, 7, rank, world)) for rank in range(world)]
+    together = [sorted(itertools.chain.from_iterable(parts)) for parts in zip(*shares, strict=True)]
+    assert together == [sorted(part) for part in alone]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("taken", [0, 1, 2, 3])
+def test_a_loader_goes_on_where_its_state_was_taken(taken, workers):
+    def epoch_of(loader: TrainLoader, epoch: int) -> list[list[int]]:
+        loader.batch_sampler.set_epoch(epoch)
+        return [batch.flatten().tolist() for batch in loader]
+
+    whole = TrainLoader(Numbers(), 4, seed=3)
+    expected = epoch_of(whole, 5) + epoch_of(whole, 6)
+    first = TrainLoader(Numbers(), 4, seed=3, num_workers=workers)
+    first.batch_sampler.set_epoch(5)
+    batches = iter(first)
+    seen = [next(batches).flatten().tolist() for _ in range(taken)]
+    state = first.state_dict()
+    batches.close()
+    second = TrainLoader(Numbers(), 4, seed=3, num_workers=workers)
+    second.load_state_dict(state)
+    if taken < 3:
+        seen += [batch.flatten().tolist() for batch in second]
+    assert seen + epoch_of(second, 6) == expected
+
+
+def test_mixing_scatters_neighbouring_seeds():
+    values = {mix(seed, step) for seed in range(30) for step in range(30)}
+    assert len(values) == 900
+    bits = sum(bin(mix(0, step) ^ mix(0, step + 1)).count("1") for step in range(200)) / 200
+    assert 28 < bits < 35

@@ -1,0 +1,67 @@
+"""Tables: the same rows in four formats, the best in bold."""
+
+import csv
+import io
+
+import pytest
+
+from lab.table import Column, Score, Table
+
+
+@pytest.fixture
+def table() -> Table:
+    columns = [
+        Column("acc", "acc"),
+        Column("method", "method"),
+        Column("psnr", "pSNR", better="higher", digits=1),
+        Column("error", "error_%", better="lower", digits=3),
+    ]
+    rows = [
+        {"acc": 2, "method": "SENSE", "psnr": Score.of([33.0, 35.0]), "error": 0.5},
+        {"acc": 2, "method": "mSENSE", "psnr": Score.of([35.0, 37.0]), "error": 0.25},
+        {"acc": 3, "method": "SENSE", "psnr": Score.of([31.0, 32.0]), "error": 0.125},
+        {"acc": 3, "method": "mSENSE", "psnr": None, "error": float("nan")},
+    ]
+    return Table(columns, rows, caption="Knees", group="acc")
+
+
+def test_score_is_mean_and_standard_error():
+    score = Score.of([1.0, 2.0, 3.0, 6.0])
+    assert score.mean == 3.0
+    assert score.error == pytest.approx((14 / 3) ** 0.5 / 2)
+    assert Score.of([5.0]).error is None
+
+
+def test_markdown_bolds_the_best_of_each_group(table):
+    lines = table.markdown().splitlines()
+    assert lines[2] == "| acc | method | pSNR | error_% |"
+    assert lines[4] == "| 2 | SENSE | 34.0 ± 1.0 | 0.500 |"
+    assert lines[5] == "| 2 | mSENSE | **36.0 ± 1.0** | **0.250** |"
+    assert lines[6] == "| 3 | SENSE | 31.5 ± 0.5 | 0.125 |", "without a rival nothing is best"
+
+
+def test_latex_escapes_and_rules_between_groups(table):
+    latex = table.latex()
+    assert r"error\_\%" in latex
+    assert r"2 & mSENSE & \textbf{36.0 $\pm$ 1.0} & \textbf{0.250} \\" in latex
+    assert latex.count(r"\midrule") == 2
+
+
+def test_csv_keeps_full_precision_error_and_count(table):
+    rows = list(csv.DictReader(io.StringIO(table.csv())))
+    assert rows[0]["psnr"] == "34.0"
+    assert rows[0]["psnr_se"] == "1.0"
+    assert rows[0]["psnr_n"] == "2"
+    assert rows[3]["psnr"] == ""
+
+
+def test_terminal_shows_every_cell(table, capsys):
+    table.print()
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("Knees", "mSENSE", "36.0 ± 1.0", "0.125"))
+
+
+def test_save_writes_the_three_files(table, tmp_path):
+    paths = table.save(tmp_path / "new", "result")
+    assert [path.name for path in paths] == ["result.md", "result.csv", "result.tex"]
+    assert (tmp_path / "new" / "result.md").read_text() == table.markdown()

@@ -1,0 +1,50 @@
+"""Weights files: what goes in comes out, what is not ours is refused."""
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from lab import weights
+from lab.errors import UserError
+
+
+class Tied(nn.Module):
+    """Two names for one tensor, as in language models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(3, 3)
+        self.b = nn.Linear(3, 3)
+        self.b.weight = self.a.weight
+
+
+def test_round_trip_with_header_and_tied_weights(tmp_path):
+    model = Tied()
+    weights.save(tmp_path / "w.safetensors", model, {"model": "tied", "options": {"width": 3}})
+    stored = weights.load(tmp_path / "w.safetensors")
+    fresh = Tied()
+    stored.load_into(fresh)
+    assert stored.header == {"model": "tied", "options": {"width": 3}}
+    assert torch.equal(fresh.a.weight, model.a.weight)
+    assert fresh.b.weight is fresh.a.weight
+
+
+def test_bad_files_are_refused_with_a_sentence(tmp_path):
+    with pytest.raises(UserError, match="there is no weights file"):
+        weights.load(tmp_path / "absent.safetensors")
+    path = tmp_path / "w.safetensors"
+    weights.save(path, nn.Linear(2, 2), {})
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(UserError, match="not a whole safetensors file"):
+        weights.load(path)
+    save_file({"x": torch.zeros(2)}, path)
+    with pytest.raises(UserError, match="no header of this suite"):
+        weights.load(path)
+
+
+def test_weights_of_another_model_are_refused(tmp_path):
+    path = tmp_path / "w.safetensors"
+    weights.save(path, nn.Linear(2, 2), {})
+    with pytest.raises(UserError, match="do not fit the model"):
+        weights.load(path).load_into(nn.Linear(3, 2), path)
