@@ -77,13 +77,13 @@ def contact_sheet(w: Tensor, times: list[int], path: Path) -> Path:
     """Samples by time; each row has its own symmetric colour scale."""
     with plot.style():
         figure, axes = plot.figure(len(w), len(times), width=1.5, height=1.5)
-        for row, trajectory in zip(axes, w, strict=True):
+        for i, (row, trajectory) in enumerate(zip(axes, w, strict=True)):
             limit = float(trajectory[..., times].abs().max())
             for panel, time in zip(row, times, strict=True):
-                title = f"t = {time + 1}" if row is axes[0] else ""
+                title = f"t = {time + 1}" if i == 0 else ""
                 options = {"cmap": plot.FIELD_MAP, "vmin": -limit, "vmax": limit, "origin": "lower"}
                 drawn = plot.show_image(panel, trajectory[..., time].T, title=title, **options)
-            figure.colorbar(drawn, ax=row, shrink=0.85, aspect=12).ax.tick_params(labelsize=7)
+            figure.colorbar(drawn, ax=row, shrink=0.85, aspect=12, pad=0.01).ax.tick_params(labelsize=7)
         return plot.save(figure, path)
 
 
