@@ -113,4 +113,4 @@ class RealPart(LinearOperator):
 
 def transposed_grid(x: Tensor, columns: int) -> Tensor:
     """The last axis read as a grid with that many columns, transposed and laid out again."""
-    return x.reshape(*x.shape[:-1], -1, columns).mT.flatten(-2)
+    return x.reshape(*x.shape[:-1], x.shape[-1] // columns, columns).mT.flatten(-2)

@@ -137,7 +137,7 @@ class View(LinearOperator):
 
     def _base_to(self, x: Tensor, adjoint: bool) -> Tensor:
         # The four views are A, conj A, A^T and A^H; base.adjoint conjugates, base() does not.
-        conjugate = self.base.dtype.is_complex and self.conjugated != self.transposed
+        conjugate = self.conjugated != self.transposed
         x = x.conj() if conjugate else x
         y: Tensor = self.base.adjoint(x) if adjoint else self.base(x)
         return y.conj() if conjugate else y
@@ -216,7 +216,7 @@ def shape_text(shape: Shape) -> str:
 
 def as_complex_if(x: Tensor, needed: bool) -> Tensor:
     """x itself, or x as a complex tensor where the operator that meets it is complex."""
-    return x.to(x.dtype.to_complex()) if needed and not x.is_complex() else x
+    return x.to(torch.promote_types(x.dtype, torch.complex32)) if needed and not x.is_complex() else x
 
 
 def default_dtype(complex: bool) -> torch.dtype:
