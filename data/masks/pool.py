@@ -97,7 +97,7 @@ class MaskPool:
     def _read(self, name: str) -> tuple[np.ndarray, float]:
         path, (ky, kz) = self._path(name), self.spec.grid
         try:
-            with np.load(path) as file:
+            with path.open("rb") as raw, np.load(raw) as file:
                 mask = np.unpackbits(file["bits"], count=ky * kz).reshape(ky, kz).astype(bool)
                 return mask, float(file["acceleration"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

@@ -1,7 +1,8 @@
 """Many Poisson masks from a few worker processes, each under a time limit.
 
-A mask that does not come in time, or whose seed sigpy refuses, is tried again with the next seed. Its
-seeds depend on its name alone, so a mask is the same on every machine and in whatever order it is made.
+A mask whose search does not end, or whose seed sigpy refuses, is tried again with the next seed. Its seeds
+depend on its name alone, and a worker gives up by processor time; so a mask is the same on every machine and
+in whatever order it is made. The limits of the wall clock here are only for a worker that is truly stuck.
 """
 
 import base64
@@ -30,7 +31,9 @@ from lab.errors import UserError
 COMMAND = (sys.executable, "-m", "data.masks.worker")
 ATTEMPTS = 8
 START_LIMIT = 300.0
-TIME_LIMIT = 60.0
+TIME_LIMIT = 600.0
+MASKS_PER_START = 16
+"""Starting a process costs about as much as making so many masks."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def poisson_masks(
 
     `wanted` is asked just before a mask is begun; names it declines are left out.
     """
-    count = min(num_workers or os.cpu_count() or 1, len(names))
+    count = num_workers or min(os.cpu_count() or 1, -(-len(names) // MASKS_PER_START))
     idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
 
     def make(name: str) -> SeededMask | None:
