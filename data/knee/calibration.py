@@ -28,7 +28,7 @@ class MapEstimator:
     coils that carries most of the slice's energy. Maps have unit sum of squares everywhere.
     """
 
-    def __init__(self, plane: tuple[int, int], *, kernel: int = 6, threshold: float = 0.03) -> None:
+    def __init__(self, plane: tuple[int, int], *, kernel: int = 5, threshold: float = 0.03) -> None:
         self.plane, self.kernel, self.threshold = plane, kernel, threshold
         self._coarse = tuple(min(n, most) for n, most in zip(plane, COARSEST, strict=True))
         self._reference: Tensor | None = None

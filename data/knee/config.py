@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log, prod
 from typing import Final, Literal
 
 from lab.errors import UserError
@@ -10,13 +11,15 @@ from lab.errors import UserError
 Shape = tuple[int, int, int]
 
 FULL_SHAPE: Final[Shape] = (512, 512, 160)
-LAPTOP_SHAPE: Final[Shape] = (40, 96, 40)
+LAPTOP_SHAPE: Final[Shape] = (32, 96, 40)
 FIELD_OF_VIEW_MM: Final = (160.0, 160.0, 128.0)
-"""Upwards, front to back, side to side: SKM-TEA's 0.3125 x 0.3125 x 0.8 mm voxels at its full matrix."""
+"""Along the leg, front to back, side to side: SKM-TEA's 0.3125 x 0.3125 x 0.8 mm voxels at its full matrix."""
+THICKEST_SLICE_MM: Final = 3.75
 ACQUIRED_SHARE: Final = (416 / 512, 80 / 160)
 CALIBRATION_LINES: Final = 24
 SPLIT_CYCLE: Final = ("train", "test", "train", "val", "train", "test", "train", "val", "train")
 """Split of subjects 1, 2, 3, ...: fixed, so that more subjects can be added later; about SKM-TEA's shares."""
+NOISE_BY_SHAPE: Final = ((LAPTOP_SHAPE, 0.003), (FULL_SHAPE, 0.005))
 MASK_ACCELERATIONS: Final = (2.0, 3.0, 4.0)
 
 
@@ -29,7 +32,7 @@ class GenerateConfig:
     out: str | None = None
     """Folder to write (default: datasets/knees-<size>)."""
     size: Literal["laptop", "full"] = "laptop"
-    """laptop: 40 x 96 x 40; full: 512 x 512 x 160, SKM-TEA's own, about 2.5 GB a subject."""
+    """laptop: 32 x 96 x 40, 9 MB a subject; full: 512 x 512 x 160, SKM-TEA's own, about 2.5 GB a subject."""
     shape: Shape | None = None
     """Matrix along (x, y, z) after zero-padding, instead of a size: --shape [64,128,40]."""
     coils: Literal[8, 16] = 8
@@ -78,11 +81,21 @@ class ShowConfig:
 def acquired_grid(shape: Shape) -> tuple[int, int]:
     """The (ky, kz) grid that is acquired before zero-padding, in SKM-TEA's proportion, made even.
 
-    >>> acquired_grid((512, 512, 160)), acquired_grid((40, 96, 40))
+    >>> acquired_grid((512, 512, 160)), acquired_grid((32, 96, 40))
     ((416, 80), (78, 20))
     """
     ky, kz = (2 * round(share * n / 2) for share, n in zip(ACQUIRED_SHARE, shape[1:], strict=True))
     return ky, kz
+
+
+def field_of_view(shape: Shape) -> tuple[float, float, float]:
+    """Extent in mm; few slices cover less of the leg around the joint instead of becoming thick.
+
+    >>> field_of_view((512, 512, 160)), field_of_view((32, 96, 40))
+    ((160.0, 160.0, 128.0), (120.0, 160.0, 128.0))
+    """
+    x, y, z = FIELD_OF_VIEW_MM
+    return min(x, THICKEST_SLICE_MM * shape[0]), y, z
 
 
 def calibration_region(grid: tuple[int, int]) -> tuple[int, int]:
@@ -109,11 +122,20 @@ def check(config: GenerateConfig) -> Shape:
     x, y, z = shape
     if x < 1 or y < 32 or z < 24 or y % 2 or z % 2:
         raise UserError(
-            f"--shape takes (x, y, z) with y >= 32 and z >= 24, both even, not {tuple(shape)}; try [40,96,40]."
+            f"--shape takes (x, y, z) with y >= 32 and z >= 24, both even, not {tuple(shape)}; try [32,96,40]."
         )
     return x, y, z
 
 
 def default_noise(shape: Shape) -> float:
-    """Noise for a matrix size; see docs/data.md for how it was set."""
-    return 0.002
+    """Noise that puts zero-filled SENSE at acceleration 2 near 33 dB (first echo) and 35 dB (second).
+
+    Set by trial at two sizes, 0.003 for the laptop's and 0.005 for the full matrix, and between them by the
+    power of the number of samples in a plane that joins the two.
+
+    >>> [round(default_noise(shape), 4) for shape in (LAPTOP_SHAPE, (128, 256, 80), FULL_SHAPE)]
+    [0.003, 0.004, 0.005]
+    """
+    (small, low), (large, high) = ((prod(acquired_grid(s)), v) for s, v in NOISE_BY_SHAPE)
+    exponent = log(high / low) / log(large / small)
+    return float(low * (prod(acquired_grid(shape)) / small) ** exponent)

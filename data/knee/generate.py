@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from data.knee.anatomy import render
 from data.knee.config import (
-    FIELD_OF_VIEW_MM,
     MASK_ACCELERATIONS,
     SPLIT_CYCLE,
     GenerateConfig,
@@ -26,8 +25,9 @@ from data.knee.config import (
     calibration_region,
     check,
     default_noise,
+    field_of_view,
 )
-from data.knee.scanner import MANTISSA_BITS, Protocol, Scanner, Slab, write_scan
+from data.knee.scanner import MAP_BITS, Protocol, Scanner, Slab, write_scan
 from data.knee.subject import Subject
 from data.knee.tissue import ECHO_MS, FLIP_DEGREES, REPETITION_MS
 from data.masks.pool import MaskPool
@@ -62,7 +62,7 @@ def generate(config: GenerateConfig) -> Path:
     shape = check(config)
     grid = acquired_grid(shape)
     noise = default_noise(shape) if config.noise is None else config.noise
-    protocol = Protocol(shape, FIELD_OF_VIEW_MM, grid, calibration_region(grid), config.coils, noise)
+    protocol = Protocol(shape, field_of_view(shape), grid, calibration_region(grid), config.coils, noise)
     root = Path(config.out) if config.out else datasets_dir() / f"knees-{'x'.join(map(str, shape))}"
     identity = fingerprint({"protocol": asdict(protocol), "seed": config.seed, "version": VERSION})
     names = [scan_name(number) for number in range(1, config.subjects + 1)]
@@ -155,7 +155,7 @@ def protocol_attributes(protocol: Protocol) -> dict[str, str | int | float]:
         "calibration_region": json.dumps(protocol.calibration),
         "coils": protocol.coils,
         "noise": protocol.noise,
-        "mantissa_bits": json.dumps(MANTISSA_BITS),
+        "map_bits": MAP_BITS,
     }
 
 

@@ -32,8 +32,8 @@ class Tissue:
 # meniscus, tendon and cortical bone from ultra-short echo time measurements.
 TISSUES: Final[dict[str, Tissue]] = {
     "air": Tissue(1000.0, 10.0, 0.0),
-    "muscle": Tissue(1400.0, 33.0, 0.80),
-    "fat": Tissue(370.0, 130.0, 0.90, kept=0.18, coherent=0.6),
+    "muscle": Tissue(1400.0, 33.0, 0.73),
+    "fat": Tissue(370.0, 130.0, 0.90, kept=0.165, coherent=0.6),
     "marrow": Tissue(365.0, 130.0, 0.80, kept=0.125, coherent=0.6),
     "cortex": Tissue(600.0, 1.0, 0.20),
     "cartilage": Tissue(1240.0, 39.0, 0.86),
@@ -44,7 +44,7 @@ TISSUES: Final[dict[str, Tissue]] = {
     "synovium": Tissue(1300.0, 60.0, 0.80),
     "blood": Tissue(1900.0, 110.0, 0.90, kept=0.7, coherent=0.40),
     "nerve": Tissue(1100.0, 50.0, 0.75),
-    "skin": Tissue(900.0, 22.0, 0.75),
+    "skin": Tissue(900.0, 20.0, 0.58),
 }
 
 

@@ -1,0 +1,160 @@
+"""fastMRI files through the slice interface, with ESPIRiT maps."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from data import sense
+from data.fastmri import espirit
+from data.fastmri.espirit import espirit_maps
+from data.fastmri.folder import load_folder
+from data.fastmri.scan import FastMriScan
+from data.scans import load_scans, open_scan
+from data.slices import SliceDataset
+from lab.errors import UserError
+from tests.data.mri_files import fastmri_scan, smooth_maps
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where maps and statistics are kept; shared by the tests, so that they are estimated once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def data_folder(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONARCH_DATA", str(cache))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two scans of one shape and one of another."""
+    root = tmp_path_factory.mktemp("fastmri")
+    fastmri_scan(root / "multicoil_train" / "file1.h5")
+    fastmri_scan(root / "multicoil_train" / "file2.h5", slices=1)
+    fastmri_scan(root / "multicoil_train" / "file3.h5", width=36)
+    return root
+
+
+def file1(root: Path) -> FastMriScan:
+    return FastMriScan(root / "multicoil_train" / "file1.h5")
+
+
+def test_slices_hold_the_stored_kspace_and_its_sense_combination(root: Path) -> None:
+    dataset = SliceDataset(load_scans(root, "train").scans)
+    assert [(one.scan_id, one.slice_index, one.echo) for one in dataset] == [  # type: ignore[attr-defined]
+        ("file1", 0, 0),
+        ("file1", 1, 0),
+        ("file2", 0, 0),
+    ]
+    one = dataset[1]
+    with h5py.File(root / "multicoil_train" / "file1.h5") as file:
+        assert np.array_equal(one.kspace.numpy(), file["kspace"][1])
+    torch.testing.assert_close(one.target, sense.adjoint(one.kspace, one.maps))
+    targets = np.stack([dataset[position].target.abs().double().numpy() for position in (0, 1)])
+    assert one.scale == pytest.approx(targets.std(), rel=1e-5)
+
+
+def test_magnitude_of_the_target_is_the_distributed_rss_image(root: Path) -> None:
+    one = file1(root)
+    for slice_index in range(one.num_slices):
+        target, rss = one.read(slice_index)[2][8:-8, 4:-4], one.rss(slice_index)
+        inside = rss > 0.2 * rss.max()
+        assert ((target.abs() - rss)[inside].norm() / rss[inside].norm()) < 0.02
+
+
+def test_espirit_finds_the_coils_that_made_the_data(root: Path) -> None:
+    """Maps agree with the true ones up to the common phase, which no method can know."""
+    estimated, target = file1(root).read(0)[1:]
+    inside = target.abs() > 0.3 * target.abs().max()
+    true = smooth_maps(4, 48, 40)
+    phase = (estimated.conj() * true).sum(0)
+    aligned = estimated * phase / phase.abs().clamp(min=1e-9)
+    assert ((aligned - true)[:, inside].norm() / true[:, inside].norm()) < 0.05
+
+
+def test_maps_are_estimated_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = file1(root)
+    first.estimate_maps()
+    expected = first.read(0)[1]
+    monkeypatch.setattr(espirit, "espirit_maps", lambda *_: pytest.fail("estimated again"))
+    assert torch.equal(file1(root).read(0)[1], expected)
+
+
+def test_damaged_maps_are_named(root: Path, tmp_path: Path) -> None:
+    one = FastMriScan(root / "multicoil_train" / "file2.h5", cache=tmp_path)
+    one.read(0)
+    (path,) = tmp_path.rglob("*.npy")
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(UserError, match=r"000.npy is not a file of maps .*delete it"):
+        one.read(0)
+
+
+def test_header_gives_the_acquired_lines_and_the_voxel_size(root: Path) -> None:
+    one = open_scan(root / "multicoil_train" / "file1.h5")
+    assert one.acquired_grid == (48, 36)
+    assert one.voxel_spacing == (4.5, 1.0, 2.0)
+    assert not one.read(0, 0)[0][..., :2].any()
+    assert one.read(0, 0)[0][..., 2:-2].abs().sum(1).all()
+
+
+def test_scans_of_another_shape_are_dropped(root: Path) -> None:
+    selection = load_folder(root, "train")
+    assert [scan.scan_id for scan in selection.scans] == ["file1", "file2"]
+    assert selection.dropped == {"file3": "its shape is 48 x 36, not 48 x 40."}
+    assert [scan.scan_id for scan in load_folder(root, "train", shape=(48, 36)).scans] == ["file3"]
+
+
+def test_bad_files_are_named_or_skipped(tmp_path: Path) -> None:
+    folder = tmp_path / "multicoil_val"
+    for name in ("good", "nothing", "masked", "headless", "torn"):
+        fastmri_scan(folder / f"{name}.h5", slices=1)
+    with h5py.File(folder / "nothing.h5", "r+") as file:
+        del file["kspace"]
+    with h5py.File(folder / "masked.h5", "r+") as file:
+        file["mask"] = np.ones(40, np.float32)
+    with h5py.File(folder / "headless.h5", "r+") as file:
+        del file["ismrmrd_header"]
+        file["ismrmrd_header"] = "<ismrmrdHeader/>"
+    (folder / "torn.h5").write_bytes((folder / "torn.h5").read_bytes()[:3000])
+    for name, words in {
+        "nothing": "has no data set 'kspace'",
+        "masked": "is undersampled",
+        "headless": "'ismrmrd_header' is not as in fastMRI",
+        "torn": "is not a whole HDF5 file",
+    }.items():
+        with pytest.raises(UserError, match=f"{name}.h5.*{words}"):
+            FastMriScan(folder / f"{name}.h5")
+    with pytest.raises(UserError, match=r"nothing.h5|torn.h5"):
+        load_folder(tmp_path, "test")
+    selection = load_folder(tmp_path, "test", skip_bad=True)
+    assert [scan.scan_id for scan in selection.scans] == ["good"]
+    assert set(selection.dropped) == {"nothing", "masked", "headless", "torn"}
+    with pytest.raises(UserError, match=r"there are no .h5 files in .*multicoil_train"):
+        load_folder(tmp_path, "train")
+
+
+def test_espirit_explains_a_real_brain(shared: Path) -> None:
+    """Seven real coils: where there are maps, they reproduce the coil images from one image, but for noise."""
+    path = shared / "mri" / "mc_brain7_256x216.npz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is absent from the shared data")
+    kspace = np.load(path)["kspace"]
+    maps = torch.from_numpy(espirit_maps(kspace))
+    power = maps.abs().square().sum(0)
+    support = power > 0.5
+    assert 0.3 < support.float().mean() < 0.7
+    torch.testing.assert_close(power[support], torch.ones_like(power[support]), rtol=1e-4, atol=1e-4)
+    assert not power[~support].any()
+    coil_images = sense.ifft2c(torch.from_numpy(kspace))
+    explained = maps * sense.combine(coil_images, maps)
+    assert (explained - coil_images)[:, support].norm() < 0.12 * coil_images[:, support].norm()
+
+
+def test_coil_without_signal_gives_no_nan() -> None:
+    kspace = sense.forward(torch.ones(24, 24, dtype=torch.complex64), smooth_maps(3, 24, 24)).numpy()
+    kspace[0] = 0
+    assert np.isfinite(espirit_maps(kspace)).all()
