@@ -121,9 +121,8 @@ def bench_reading(folder: Path, num_filled: int) -> None:
         f"  resident: {own:.2f} GB here + 2 x {worker:.2f} GB in workers = {own + 2 * worker:.2f} GB (goal: under 2)"
     )
     step = msense_step()
-    print(
-        f"  mSENSE training step, {torch.get_num_threads()} threads: {1e3 * step:.1f} ms/slice (goal: reading is faster)"
-    )
+    threads = torch.get_num_threads()
+    print(f"  mSENSE training step, {threads} threads: {1e3 * step:.1f} ms/slice (goal: reading is faster)")
 
 
 def bench_masks(folder: Path, count: int) -> None:
