@@ -76,6 +76,8 @@ def fit(
             run.update(status="interrupted")
             say(f"{interruption}; everything is saved. Continue with:\n  {run.resume_command()}")
             sys.exit(interruption.status)
+        finally:
+            _leave_process_group()
     run.update(status="finished", best=best.best)
     return best.best
 
@@ -165,6 +167,12 @@ def _further_logger(config: ExperimentConfig, run: Run) -> Any:
         raise UserError(
             f"--logger {config.logger} needs: pip install 'monarch-science[{config.logger}]'"
         ) from error
+
+
+def _leave_process_group() -> None:
+    # A process that ends with the group still open is sometimes aborted by its communication threads.
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def _place(config: ExperimentConfig, trainer: pl.Trainer) -> str:

@@ -183,9 +183,14 @@ def test_a_bad_checkpoint_is_refused_and_never_unpickled(workplace, kind):
     assert not Path("exploded").exists()
 
 
-def test_two_processes_reach_the_loss_of_one(workplace, start):
+@pytest.mark.parametrize("launcher", ["lightning", "torchrun"])
+def test_two_processes_reach_the_loss_of_one(workplace, start, launcher):
     options = (*OPTIONS, "--accelerator", "cpu", "--epochs", "2")
-    process = start(*options, "--name", "two", "--devices", "2")
+    command = (*options, "--name", "two", "--devices", "2")
+    if launcher == "torchrun":
+        process = start("--nproc-per-node", "2", "-m", "lab.demo", *command, module="torch.distributed.run")
+    else:
+        process = start(*command)
     output = process.communicate(timeout=180)[0]
     assert process.returncode == 0, output
     assert output.count("run folder") == 1, output
