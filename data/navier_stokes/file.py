@@ -7,6 +7,7 @@
 The attributes of the file hold every parameter, the code version and the fingerprint.
 """
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,28 @@ def write_file(
 ) -> None:
     """Write trajectories w[x, y, frame], frame 0 being the initial field, one at a time."""
     samples, side, frames = (attributes[name] for name in ("num_samples", "resolution", "final_time"))
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+    with atomic_path(path) as temporary:
+        _check_space(temporary, 4 * samples * side**2 * (frames + 1))
+        _write(temporary, attributes, trajectories)
+
+
+def _write(
+    path: Path, attributes: dict[str, Any], trajectories: Iterable[npt.NDArray[np.float32]]
+) -> None:
+    samples, side, frames = (attributes[name] for name in ("num_samples", "resolution", "final_time"))
+    with h5py.File(path, "w") as file:
         file.attrs.update(attributes)
         a = file.create_dataset("a", (samples, side, side), "f4", chunks=(1, side, side))
         u = file.create_dataset("u", (samples, side, side, frames), "f4", chunks=(1, side, side, frames))
         file["t"] = np.arange(1.0, frames + 1)
         for i, trajectory in enumerate(trajectories):
             a[i], u[i] = trajectory[..., 0], trajectory[..., 1:]
+
+
+def _check_space(path: Path, size: int) -> None:
+    """Fail here, cleanly, if the disk is too full: once HDF5 has failed to write it can crash the process."""
+    with path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, size + 2**16)
 
 
 def read_attributes(path: Path) -> dict[str, Any]:
