@@ -19,11 +19,14 @@ from data.knee.lattice import Axes
 from data.masks.generate import inside_corners
 from data.masks.spec import MaskSpec
 from data.sense import centre, combine, fft2c, ifft2c
-from data.skm_tea.layout import KSPACE, MAPS, TARGET, create_scan, mask_key
+from data.skm_tea.layout import KSPACE, MAPS, MASKS, TARGET, create_scan, mask_key
 
 MAP_BITS: Final = 8
 """Bits of the maps kept behind the leading one: an error of 0.1 %, far below that of the estimate, which
 halves their size on disk."""
+
+ACQUIRED_MASK: Final = f"{MASKS}/acquired"
+"""All that was measured: the acquired grid without its corners."""
 
 Slab = tuple[slice, NDArray[np.float32]]
 
@@ -120,6 +123,8 @@ def write_scan(
             file[KSPACE][rows] = measured.kspace.permute(0, 3, 4, 1, 2).numpy()
             file[MAPS][rows] = measured.maps.permute(0, 2, 3, 1).unsqueeze(-1).numpy()
             file[TARGET][rows] = measured.target.permute(0, 2, 3, 1).unsqueeze(-1).numpy()
+        # The reader takes the acquired grid from the shape of the masks, so there is always one.
+        file[ACQUIRED_MASK] = protocol.support()[protocol.centre(protocol.grid)]
         for acceleration, mask in masks.items():
             file[mask_key(acceleration)] = mask
 

@@ -1,0 +1,100 @@
+"""Pictures of a scan in SKM-TEA's layout: both echoes in three planes, coil maps, masks and k-space."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from data.knee.config import ShowConfig
+from data.sense import centre
+from data.skm_tea.layout import KSPACE, MAPS, MASKS, SPLITS, TARGET, annotation_path, scan_path
+from data.skm_tea.scan import SkmTeaScan
+from data.skm_tea.split import find_root, read_annotations
+from lab.errors import UserError
+from lab.plot import IMAGE_MAP, figure, save, show_image, style
+
+PHASE_MAP = "twilight"
+
+
+def show(config: ShowConfig) -> list[Path]:
+    """Draw one scan; returns the pictures."""
+    root = find_root(config.folder)
+    present = [split for split in SPLITS if annotation_path(root, split).is_file()]
+    records = {record.scan_id: record for split in present for record in read_annotations(root, split)}
+    if not records:
+        raise UserError(f"{root} lists no scans.")
+    name = config.scan or next(iter(records))
+    if name not in records:
+        raise UserError(f"{root} has no scan {name!r}; it lists {', '.join(records)}.")
+    scan = SkmTeaScan(scan_path(root, records[name].file_name), records[name])
+    folder = Path(config.out) if config.out else root / "pictures"
+    with style(), h5py.File(scan.file.path) as file:
+        title = f"{name}, {file.attrs.get('origin', 'scan')}"
+        return [
+            _draw_echoes(file, scan, title, folder / f"{name}_echoes.png"),
+            _draw_maps(file, scan, title, folder / f"{name}_maps.png"),
+            _draw_masks(file, scan, title, folder / f"{name}_masks.png"),
+        ]
+
+
+def _draw_echoes(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
+    dx, dy, dz = scan.voxel_spacing
+    x, y, z = scan.matrix_shape
+    views: list[tuple[str, Any, float]] = [("axial", (x // 2,), dy / dz)]
+    if x >= 8:
+        sagittal = [(slice(None), slice(None), int(z * f)) for f in (0.32, 0.5, 0.66)]
+        views = [("sagittal", view, dx / dy) for view in sagittal] + views
+        views.append(("coronal", (slice(None), y // 2), dx / dz))
+    drawn, panels = figure(scan.num_echoes, len(views), width=2.4, height=2.6)
+    for echo in range(scan.num_echoes):
+        limit = _bright(np.abs(file[TARGET][:: max(1, x // 16), :, :, echo, 0]))
+        for panel, (name, view, aspect) in zip(panels[echo], views, strict=True):
+            image = np.abs(_take(file[TARGET], view, echo))
+            show_image(panel, image, title=f"{name}, E{echo + 1}", cmap=IMAGE_MAP, vmin=0, vmax=limit, aspect=aspect)
+    drawn.suptitle(title)
+    return save(drawn, path)
+
+
+def _take(target: Any, view: tuple[Any, ...], echo: int) -> NDArray[np.complex64]:
+    """A plane of the volume; a plane across all slices is put together slice by slice."""
+    if isinstance(view[0], int):
+        plane: NDArray[np.complex64] = target[view[0], :, :, echo, 0]
+        return plane
+    rest = (*view[1:], slice(None))[:2]
+    return np.stack([target[i, :, :, echo, 0][rest] for i in range(target.shape[0])])
+
+
+def _bright(values: NDArray[np.float32]) -> float:
+    return float(np.percentile(values, 99.3))
+
+
+def _draw_maps(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
+    _, dy, dz = scan.voxel_spacing
+    maps = file[MAPS][scan.matrix_shape[0] // 2, ..., 0]
+    shown = min(8, scan.num_coils)
+    drawn, panels = figure(2, shown, width=1.3, height=1.5)
+    for coil in range(shown):
+        magnitude, phase = np.abs(maps[..., coil]), np.angle(maps[..., coil])
+        show_image(panels[0, coil], magnitude, title=f"coil {coil + 1}", cmap="viridis", vmin=0, vmax=0.8, aspect=dy / dz)
+        show_image(panels[1, coil], phase, cmap=PHASE_MAP, vmin=-np.pi, vmax=np.pi, aspect=dy / dz)
+    drawn.suptitle(f"{title}: maps estimated from the calibration region, magnitude and phase")
+    return save(drawn, path)
+
+
+def _draw_masks(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
+    kspace = np.abs(file[KSPACE][scan.matrix_shape[0] // 2, :, :, 0, 0])
+    floor = kspace.max() * 1e-5
+    masks = list(file.get(MASKS, {}))
+    drawn, panels = figure(1, 1 + len(masks), width=1.8, height=3.4)
+    show_image(panels[0, 0], np.log10(np.maximum(kspace, floor)), title="k-space, coil 1", cmap="magma", aspect=0.5)
+    for panel, name in zip(panels[0, 1:], masks, strict=True):
+        mask = file[MASKS][name][...]
+        padded = np.zeros(scan.matrix_shape[1:])
+        padded[tuple(centre(inner, outer) for inner, outer in zip(mask.shape, padded.shape, strict=True))] = mask
+        show_image(panel, padded, title=f"{name}, {mask.size / mask.sum():.2f}", cmap=IMAGE_MAP, aspect=0.5)
+    drawn.suptitle(f"{title}: k-space (logarithm) and masks, zero-padded")
+    return save(drawn, path)
