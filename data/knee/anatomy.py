@@ -144,7 +144,7 @@ def _paint_joint(
 
     fibres = 1 + 0.25 * noise["fibre"]
     front, back = hard.cruciate_ligaments(x, y, z)
-    painter.paint("fluid", np.minimum(front, back) - 0.5 - 0.5 * effusion, 0.6)
+    painter.paint("synovium", np.minimum(front, back) - 0.5 - 0.4 * effusion, 0.8)
     painter.paint("ligament", front, 1.6 * fibres)
     painter.paint("ligament", back, 0.9 * fibres)
     painter.paint("meniscus", hard.menisci(x, y, z, bones, thickness), 1 + 0.12 * noise["grain"])

@@ -36,9 +36,9 @@ class CoilArray:
         for ring, x in enumerate((-42.0, 42.0)):
             for number in range(per_ring):
                 angle = 2 * np.pi * (number + 0.5 * ring) / per_ring + rng.normal(0, 0.04)
-                centre = np.array([x + rng.normal(0, 3), 92 * np.cos(angle), 84 * np.sin(angle)])
+                centre = np.array([x + rng.normal(0, 3), 102 * np.cos(angle), 94 * np.sin(angle)])
                 normal = np.array([rng.normal(0, 0.05), np.cos(angle), np.sin(angle)])
-                radius = (58.0 if per_ring <= 4 else 38.0) * rng.normal(1, 0.03)
+                radius = (60.0 if per_ring <= 4 else 40.0) * rng.normal(1, 0.03)
                 phase = np.exp(1j * rng.uniform(0, 2 * np.pi))
                 fields.append(phase * loop_field(grid, centre, normal, radius))
         values = np.stack(fields)

@@ -42,21 +42,26 @@ def show(config: ShowConfig) -> list[Path]:
 
 
 def _draw_echoes(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
-    dx, dy, dz = scan.voxel_spacing
-    x, y, z = scan.matrix_shape
-    views: list[tuple[str, Any, float]] = [("axial", (x // 2,), dy / dz)]
-    if x >= 8:
-        sagittal = [(slice(None), slice(None), int(z * f)) for f in (0.32, 0.5, 0.66)]
-        views = [("sagittal", view, dx / dy) for view in sagittal] + views
-        views.append(("coronal", (slice(None), y // 2), dx / dz))
+    views = _views(scan, knee=not str(file.attrs.get("origin", "")).startswith("real magnitudes"))
     drawn, panels = figure(scan.num_echoes, len(views), width=2.4, height=2.6)
     for echo in range(scan.num_echoes):
-        limit = _bright(np.abs(file[TARGET][:: max(1, x // 16), :, :, echo, 0]))
+        limit = _bright(np.abs(file[TARGET][:: max(1, scan.num_slices // 16), :, :, echo, 0]))
         for panel, (name, view, aspect) in zip(panels[echo], views, strict=True):
             image = np.abs(_take(file[TARGET], view, echo))
             show_image(panel, image, title=f"{name}, E{echo + 1}", cmap=IMAGE_MAP, vmin=0, vmax=limit, aspect=aspect)
     drawn.suptitle(title)
     return save(drawn, path)
+
+
+def _views(scan: SkmTeaScan, knee: bool) -> list[tuple[str, tuple[Any, ...], float]]:
+    """Planes to show: name, index and the shape of a pixel."""
+    dx, dy, dz = scan.voxel_spacing
+    x, y, z = scan.matrix_shape
+    if not knee or x < 8:
+        return [(f"slice {i + 1}", (i,), dy / dz) for i in sorted({x // 4, x // 2, 3 * x // 4})]
+    every = slice(None)
+    sagittal = [("sagittal", (every, every, int(z * place)), dx / dy) for place in (0.32, 0.5, 0.66)]
+    return [*sagittal, ("axial", (x // 2,), dy / dz), ("coronal", (every, y // 2), dx / dz)]
 
 
 def _take(target: Any, view: tuple[Any, ...], echo: int) -> NDArray[np.complex64]:
