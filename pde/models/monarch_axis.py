@@ -1,0 +1,59 @@
+"""The transform of an axis as Monarch matrices of the axis's own length: n = 64 points, 8 blocks of 8 x 8 twice."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from monarch_core import LinearOperator, Monarch, dct, dft, dst
+from pde.models.transform import Axis, Start, frequencies
+
+
+class FromStart(nn.Module):
+    """A factor as its start plus a trainable deviation, zero at first."""
+
+    start: Tensor
+
+    def __init__(self, start: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("start", start.clone(), persistent=False)
+
+    def forward(self, change: Tensor) -> Tensor:
+        return self.start + change
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        return value - self.start
+
+
+class MonarchAxis(Axis):
+    """An `Axis` whose full square transforms are Monarch operators; the kept frequencies are cut out of them."""
+
+    def __init__(self, n: int, modes: int, *, signed: bool, start: Start = "dft", groups: int = 1) -> None:
+        super().__init__(n, modes, signed=signed, start="dft" if start == "random" else start, groups=groups)
+        self.start = start
+        self.there = nn.ModuleList(_operator(start, n, inverse=False) for _ in range(groups))
+        self.home = nn.ModuleList(_operator(start, n, inverse=True) for _ in range(groups))
+
+    def matrices(self) -> tuple[Tensor, Tensor]:
+        kept = frequencies(self.modes, self.signed) if self.start in ("dft", "random") else None
+        columns = kept if kept is not None else list(range(self.modes * (2 if self.signed else 1)))
+        there = torch.stack([operator.to_dense().T[:, columns] for operator in self.there])  # type: ignore[operator]
+        home = torch.stack([operator.to_dense().T[columns] for operator in self.home])  # type: ignore[operator]
+        if self.start in ("dft", "random") and not self.signed:
+            weight = torch.full((self.modes, 1), 2.0, device=home.device)
+            weight[0] = 1.0
+            home = home * weight
+        return _real_pairs(there), _real_pairs(home)
+
+
+def _operator(start: Start, n: int, inverse: bool) -> LinearOperator:
+    if start == "random":
+        return Monarch(n, dtype=torch.complex64)
+    operator = {"dft": dft, "dct": dct, "dst": dst}[start](n, norm="ortho", inverse=inverse)
+    for monarch in [module for module in operator.modules() if isinstance(module, Monarch)]:
+        for name in ("R", "L"):
+            parametrize.register_parametrization(monarch, name, FromStart(getattr(monarch, name).detach()))
+    return operator
+
+
+def _real_pairs(matrix: Tensor) -> Tensor:
+    return torch.view_as_real(matrix.to(torch.complex64).contiguous())

@@ -1,0 +1,111 @@
+"""Truncated transforms as small matrices: fixed, or learnable from a start such as the DFT.
+
+A neural operator keeps few frequencies (12 of 64 points), so an axis's transform is a small matrix and its product
+with a field one matrix multiplication: on a CPU that is faster than an FFT followed by throwing most of it away.
+
+    plane, forward    z[k]    = sum_t x[t] A_y[t, k]       real field, k = 0 ... m-1      (R: mixes within a row)
+                      f[l, k] = sum_s z[s, k] A_x[s, l]    l = 0 ... m-1, -m ... -1       (L: mixes within a column)
+    plane, back       g[s, k] = sum_l f[l, k] S_x[l, s]
+                      y[s, t] = Re sum_k g[s, k] S_y[k, t]
+
+Rows, then columns, a block for each: on the h x w grid both directions are Monarch matrices M = P L P^T R. Here the
+blocks of R are one and the same matrix, as are those of L (`pde.models.grid` has the form in which every row and
+every kept column has its own). All start orthonormal, so that forward and back learn at the same pace.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from monarch_core import dct, dft, dst
+
+Start = Literal["dft", "dct", "dst", "random"]
+
+
+def frequencies(modes: int, signed: bool) -> list[int]:
+    """0 ... modes-1, then with `signed` also -modes ... -1: the corners that an FNO keeps."""
+    return [*range(modes), *(range(-modes, 0) if signed else ())]
+
+
+def start_matrix(start: Start, n: int, modes: int, signed: bool) -> Tensor:
+    """The n x (kept frequencies) complex matrix of an orthonormal transform: row t, column k.
+
+    The cosine and sine transforms have no negative frequencies; they keep the lowest as many.
+
+    >>> A = start_matrix("dft", 64, 12, signed=False)
+    >>> torch.allclose(torch.ones(64, dtype=torch.complex128) @ A, 8.0 * torch.eye(12, dtype=torch.complex128)[0])
+    True
+    """
+    kept = frequencies(modes, signed)
+    if start == "random":
+        return torch.randn(n, len(kept), dtype=torch.complex128) * n**-0.5
+    if start == "dft":
+        return dft(n, norm="ortho", dtype=torch.complex128).to_dense().detach().T[:, kept]
+    transform = {"dct": dct, "dst": dst}[start](n, norm="ortho", dtype=torch.float64)
+    return transform.to_dense().detach().T[:, : len(kept)].to(torch.complex128)
+
+
+class Axis(nn.Module):
+    """The transform of one axis and the way back, for each group of channels.
+
+    `forward` and `back` are kept as real arrays with a trailing axis of 2, in the layout in which they multiply.
+    `learn` adds trainable deviations from the start, zero at first: their weight decay pulls towards the start.
+    """
+
+    forward_start: Tensor
+    back_start: Tensor
+
+    def __init__(
+        self, n: int, modes: int, *, signed: bool, start: Start = "dft", learn: bool = False, groups: int = 1
+    ) -> None:
+        super().__init__()
+        self.n, self.modes, self.signed, self.start, self.groups = n, modes, signed, start, groups
+        there = start_matrix(start, n, modes, signed)
+        back = there.conj().T
+        if not signed and start == "dft":
+            # A real field has equal energy at k and -k, of which only k is kept.
+            back = back * torch.tensor([1.0] + [2.0] * (modes - 1), dtype=torch.float64)[:, None]
+        self._register("forward", _stored(there), learn)
+        self._register("back", _stored(back), learn)
+
+    def _register(self, name: str, start: Tensor, learn: bool) -> None:
+        self.register_buffer(f"{name}_start", start, persistent=self.start == "random")
+        if learn:
+            change = torch.zeros(self.groups, *start.shape)
+            self.register_parameter(f"{name}_change", nn.Parameter(change))
+
+    def matrices(self) -> tuple[Tensor, Tensor]:
+        """Forward (groups, n, kept, 2) and back (groups, kept, n, 2)."""
+        return self._matrix("forward"), self._matrix("back")
+
+    def _matrix(self, name: str) -> Tensor:
+        start, change = getattr(self, f"{name}_start"), getattr(self, f"{name}_change", None)
+        return start.expand(self.groups, *start.shape) if change is None else start + change
+
+    def resampled(self, n: int) -> "Axis":
+        """The same transform for n points: its basis functions, interpolated by their Fourier series."""
+        learned = any(True for _ in self.parameters())
+        new = Axis(n, self.modes, signed=self.signed, start="dft", learn=learned, groups=self.groups)
+        if learned:
+            scale = (self.n / n) ** 0.5
+            for name, axis, matrix in zip(("forward", "back"), (1, 2), self.matrices(), strict=True):
+                wanted = _interpolated(torch.view_as_complex(matrix.detach().contiguous()), n, axis) * scale
+                change = torch.view_as_real(wanted) - getattr(new, f"{name}_start")
+                getattr(new, f"{name}_change").data = change
+        return new
+
+
+def _stored(matrix: Tensor) -> Tensor:
+    return torch.view_as_real(matrix.resolve_conj().to(torch.complex64).contiguous()).clone()
+
+
+def _interpolated(basis: Tensor, n: int, axis: int) -> Tensor:
+    """Complex functions sampled along `axis`, sampled at n points instead."""
+    there = basis.shape[axis]
+    series = torch.fft.fftshift(torch.fft.fft(basis, dim=axis, norm="forward"), dim=axis)
+    zero, before = there // 2, n // 2
+    series = series.movedim(axis, -1)
+    series = torch.nn.functional.pad(series, (before - zero, (n - before) - (there - zero)))
+    series = torch.fft.ifftshift(series, dim=-1).movedim(-1, axis)
+    return torch.fft.ifft(series, dim=axis, norm="forward")

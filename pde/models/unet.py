@@ -1,0 +1,47 @@
+"""The U-Net of Turbulent-Flow-Net (Wang et al. 2020)."""
+
+import torch
+from torch import Tensor, nn
+
+
+def encode(channels: int, out: int, stride: int, bias: bool = False) -> nn.Sequential:
+    """3 x 3 convolution, batch norm, LeakyReLU."""
+    convolution = nn.Conv2d(channels, out, 3, stride, padding=1, bias=bias)
+    return nn.Sequential(convolution, nn.BatchNorm2d(out), nn.LeakyReLU(0.1))
+
+
+def decode(channels: int, out: int) -> nn.Sequential:
+    """4 x 4 transposed convolution that doubles the resolution, LeakyReLU."""
+    return nn.Sequential(nn.ConvTranspose2d(channels, out, 4, stride=2, padding=1), nn.LeakyReLU(0.1))
+
+
+class UNet(nn.Module):
+    """Five stages down to 1024 channels and five up, with skips; 24,950,491 parameters with 10 frames in."""
+
+    def __init__(self, in_frames: int, resolution: int) -> None:
+        super().__init__()
+        if resolution % 32:
+            raise ValueError(f"the U-Net halves the grid five times; {resolution} is not a multiple of 32.")
+        self.resolution = resolution
+        self.down = nn.ModuleList(
+            (
+                encode(in_frames, 64, 2),
+                encode(64, 128, 2),
+                nn.Sequential(encode(128, 256, 2), encode(256, 256, 1)),
+                nn.Sequential(encode(256, 512, 2), encode(512, 512, 1)),
+                nn.Sequential(encode(512, 1024, 2), encode(1024, 1024, 1)),
+            )
+        )
+        widths = ((1024, 256), (768, 128), (384, 64), (192, 32), (96, 16))
+        self.up = nn.ModuleList(decode(channels, out) for channels, out in widths)
+        self.last = nn.Conv2d(16 + in_frames, 1, 3, padding=1)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """(batch, x, y, frame) to the next frame (batch, x, y, 1)."""
+        skips = [frames.permute(0, 3, 1, 2)]
+        for stage in self.down:
+            skips.append(stage(skips[-1]))
+        x = skips.pop()
+        for stage in self.up:
+            x = torch.cat((skips.pop(), stage(x)), dim=1)
+        return self.last(x).permute(0, 2, 3, 1)
