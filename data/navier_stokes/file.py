@@ -31,9 +31,7 @@ def write_file(
         _write(temporary, attributes, trajectories)
 
 
-def _write(
-    path: Path, attributes: dict[str, Any], trajectories: Iterable[npt.NDArray[np.float32]]
-) -> None:
+def _write(path: Path, attributes: dict[str, Any], trajectories: Iterable[npt.NDArray[np.float32]]) -> None:
     samples, side, frames = (attributes[name] for name in ("num_samples", "resolution", "final_time"))
     with h5py.File(path, "w") as file:
         file.attrs.update(attributes)

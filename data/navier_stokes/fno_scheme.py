@@ -10,9 +10,7 @@ import torch
 from torch import Tensor
 
 
-def fno_scheme(
-    initial: Tensor, forcing: Tensor, nu: float | Tensor, steps: int, dt: float = 1e-4
-) -> Tensor:
+def fno_scheme(initial: Tensor, forcing: Tensor, nu: float | Tensor, steps: int, dt: float = 1e-4) -> Tensor:
     """The vorticity w[..., x, y] after `steps` steps, in the precision of `initial`.
 
     `forcing` is f[x, y] on the same grid; `nu` may differ from sample to sample, as nu[sample, 1, 1].

@@ -119,7 +119,7 @@ def _solved_batches(
         return
     spawn = multiprocessing.get_context("spawn")  # a forked process cannot use torch's threads or CUDA
     with (
-        _worker_environment(),
+        worker_environment(),
         ProcessPoolExecutor(workers, mp_context=spawn, initializer=_end_with_parent) as pool,
     ):
         jobs = [pool.submit(_solve_and_store, flow, batch, parts, config.device) for batch in batches]
@@ -150,7 +150,7 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _worker_environment() -> Iterator[None]:
+def worker_environment() -> Iterator[None]:
     """Settings that a process reads once, when it starts.
 
     By default malloc returns every large array to the system, which hands it out again page by page: for the

@@ -239,13 +239,17 @@ def _load_v5(path: Path) -> npt.NDArray[Any]:
             f"{path} cannot be read as a MATLAB file ({error}); it is truncated or of another kind: copy it again."
         ) from error
     if "u" not in found:
-        raise UserError(f"{path} has no array u, but {', '.join(keys) or 'nothing'}; give a file with u.")
+        raise UserError(
+            f"{path} has no array u, but {', '.join(keys) or 'nothing'}; it is truncated or another file."
+        )
     return np.asarray(found["u"])
 
 
 def _dataset(file: h5py.File, path: Path) -> h5py.Dataset:
     if "u" not in file:
-        raise UserError(f"{path} has no array u, but {', '.join(file) or 'nothing'}; give a file with u.")
+        raise UserError(
+            f"{path} has no array u, but {', '.join(file) or 'nothing'}; it is truncated or another file."
+        )
     return file["u"]
 
 

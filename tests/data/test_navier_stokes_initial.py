@@ -27,7 +27,9 @@ def test_amplitudes_are_those_of_the_public_codes() -> None:
 
 
 def test_spectrum_falls_with_the_given_power() -> None:
-    power = np.mean([abs(np.fft.fft2(initial_field(32, 2, i), norm="forward")) ** 2 for i in range(400)], axis=0)
+    power = np.mean(
+        [abs(np.fft.fft2(initial_field(32, 2, i), norm="forward")) ** 2 for i in range(400)], axis=0
+    )
     for kx, ky in ((1, 0), (3, 2), (0, 7)):
         # The real part keeps half of the power of a complex coefficient of variance 2.
         law = amplitude(0.262) ** 2 * (4 * math.pi**2 * (kx**2 + ky**2) + TAU**2) ** -ALPHA

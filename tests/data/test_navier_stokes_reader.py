@@ -157,7 +157,7 @@ def test_a_split_larger_than_the_file_is_refused(file: Path) -> None:
 def test_a_truncated_file_is_refused(file: Path, share: float) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match=r"truncated|cannot be read"):
         open_trajectories(file).load()
 
 

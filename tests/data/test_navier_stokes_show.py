@@ -44,7 +44,7 @@ def test_show_writes_a_sheet_and_an_animation_of_the_data(
     sheet, movie = show(ShowConfig(path, samples=2, frames=3, out=tmp_path / "pictures"))
     assert np.asarray(Image.open(sheet).convert("RGB")).std() > 10
     with Image.open(movie) as frames:
-        assert frames.n_frames == 4
+        assert getattr(frames, "n_frames", 1) == 4
         first = np.asarray(frames.convert("RGB")).copy()
         frames.seek(3)
         assert not np.array_equal(first, np.asarray(frames.convert("RGB")))

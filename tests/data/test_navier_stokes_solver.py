@@ -1,6 +1,10 @@
 """The solver against exact solutions, conservation laws, other schemes and an independent solver."""
 
 import math
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,22 +134,31 @@ def test_agrees_with_the_published_fno_scheme() -> None:
         assert relative(NavierStokes(nu, grid).solve(start, time)[0, ..., -1], expected) < 2e-5
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_agrees_with_exponax() -> None:
-    exponax = pytest.importorskip("exponax", reason="exponax, an independent solver, is not installed")
-    import jax
+EXPONAX = """
+import sys, exponax, jax, numpy
+jax.config.update("jax_enable_x64", True)
+nu, grid, steps = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+stepper = exponax.stepper.NavierStokesVorticity(2, 1.0, grid, 1 / steps, diffusivity=nu, order=4)
+# Its stream function has the other sign, so its vorticity turns the other way.
+numpy.save(sys.argv[5], -exponax.repeat(stepper, steps)(-numpy.load(sys.argv[4])))
+"""
 
+
+def test_agrees_with_exponax(tmp_path: Path) -> None:
+    """In a process of its own, since JAX objects to later forks; well resolved, since its cut-off is not ours."""
+    if find_spec("exponax") is None:
+        pytest.skip("exponax, an independent solver, is not installed")
     nu, grid, steps = 4e-3, 48, 100
     x, y = (TAU * axis for axis in mesh(grid))
     smooth = torch.sin(x) * torch.cos(y) + torch.cos(2 * x + y) - torch.sin(x - 2 * y + 1)
     flow = NavierStokes(nu, grid, forcing=None)
     modes = flow.to_modes(smooth[None])
     start, ours = flow.to_field(modes), flow.to_field(flow.integrate(modes, 1.0, steps))
-    jax.config.update("jax_enable_x64", True)
-    stepper = exponax.stepper.NavierStokesVorticity(2, 1.0, grid, 1 / steps, diffusivity=nu, order=4)
-    # Well resolved, because its dealiasing keeps a slightly different set of modes. Its stream function has the other sign, so its vorticity turns the other way.
-    theirs = exponax.repeat(stepper, steps)(-start.numpy())
-    assert relative(ours, -torch.from_numpy(np.array(theirs))) < 1e-6
+    files = tmp_path / "start.npy", tmp_path / "end.npy"
+    np.save(files[0], start.numpy())
+    arguments = [str(value) for value in (nu, grid, steps, *files)]
+    subprocess.run([sys.executable, "-c", EXPONAX, *arguments], check=True, capture_output=True)
+    assert relative(ours, torch.from_numpy(np.load(files[1]))) < 1e-6
     assert relative(ours, start) > 0.1, "the flow hardly moved: nothing was tested"
 
 
@@ -154,7 +167,7 @@ def test_agrees_with_exponax() -> None:
 def test_a_sample_does_not_depend_on_its_batch(grid: int, dtype: torch.dtype) -> None:
     flow = NavierStokes(1e-4, grid, dtype=dtype)
     start = random_fields(grid, count=5) * torch.tensor([1.0, 8.0, 2.0, 1.0, 4.0])[:, None, None]
-    asked = {flow._steps(speed, 1.0) for speed in flow.speed(flow.to_modes(start.to(dtype))).tolist()}
+    asked = {flow._steps(speed) for speed in flow.speed(flow.to_modes(start.to(dtype))).tolist()}
     assert len(asked) > 1, "all samples take the same steps: nothing was tested"
     with reproducible_cpu():
         together = flow.solve(start, 1)
@@ -164,7 +177,9 @@ def test_a_sample_does_not_depend_on_its_batch(grid: int, dtype: torch.dtype) ->
 
 def test_a_flow_that_outruns_its_step_is_done_again_with_more() -> None:
     grid = 32
-    flow = NavierStokes(1e-3, grid, forcing=lambda x, y: 60 * fno_forcing(x, 2 * y) + 30 * fno_forcing(x, -y))
+    flow = NavierStokes(
+        1e-3, grid, forcing=lambda x, y: 600 * fno_forcing(x, 2 * y) + 300 * fno_forcing(x, -y)
+    )
     rest = flow.to_modes(torch.zeros(1, grid, grid, dtype=torch.float64))
     moved = flow.advance(rest)
     assert relative(moved, flow.integrate(rest, 1.0, 1024)) < 1e-3
