@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from data.knee import bones as hard
 from data.knee.lattice import Axes
 from data.knee.shapes import Field, band, blend, coverage, ellipsoid
-from data.knee.soft import MUSCLES, NERVES, OUTLINE, TENDONS, VESSELS, Box, EVERYWHERE, Rows
+from data.knee.soft import EVERYWHERE, MUSCLES, NERVES, OUTLINE, TENDONS, VESSELS, Box, Rows
 from data.knee.subject import Subject
 from data.knee.tissue import TISSUES, Tissue, signal
 
@@ -35,7 +35,10 @@ def subject_tissues(subject: Subject) -> dict[str, Tissue]:
     for name, tissue in TISSUES.items():
         t1, t2, density = np.exp(rng.normal(0.0, (0.04, 0.07, 0.03)))
         varied[name] = replace(
-            tissue, t1=tissue.t1 * t1, t2=tissue.t2 * t2, density=tissue.density * density * subject.traits.strength
+            tissue,
+            t1=tissue.t1 * t1,
+            t2=tissue.t2 * t2,
+            density=tissue.density * density * subject.traits.strength,
         )
     return varied
 
@@ -176,7 +179,9 @@ def _paint_bones(
         dense = np.exp(-np.maximum(depth, 0.0) / 3.0)
         marrow = leak * (1 + 0.20 * noise["trabecula"] + 0.08 * noise["patch"] - 0.30 * dense)
         if scar is not None:
-            line = np.exp(-(((height - scar - growth) / 0.9) ** 2)) * np.clip(0.6 + 0.6 * noise["septum"], 0.0, 1.0)
+            line = np.exp(-(((height - scar - growth) / 0.9) ** 2)) * np.clip(
+                0.6 + 0.6 * noise["septum"], 0.0, 1.0
+            )
             metaphysis = np.exp(-(((height - scar * 1.9) / 16.0) ** 2))
             patches = np.clip(noise["patch"] + 0.3 + 0.3 * noise["septum"], 0.0, 2.0)
             marrow = marrow * (1 - 0.4 * line) + 0.45 * red * metaphysis * patches

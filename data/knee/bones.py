@@ -79,7 +79,7 @@ def _tibia(x: Field, y: Field, z: Field) -> Field:
         (26.0 - 11.5 * taper, 38.5 - 23.0 * taper),
         power=2.6,
     )
-    hollow = 2.0 * np.exp(-((((z + 21.0) / 13.0) ** 2 + ((y - 1.0) / 18.0) ** 2)))
+    hollow = 2.0 * np.exp(-(((z + 21.0) / 13.0) ** 2 + ((y - 1.0) / 18.0) ** 2))
     spines = 8.5 * np.exp(-(((np.abs(z) - 5.5) / 4.0) ** 2) - ((y - 3.0) / 9.0) ** 2)
     top = (3.6 + 0.11 * y + hollow - spines - x) * 0.95
     body = -blend(-wall, -top, 5.0)
@@ -140,5 +140,7 @@ def menisci(x: Field, y: Field, z: Field, bones: Bones, thickness: Field) -> Fie
 def cruciate_ligaments(x: Field, y: Field, z: Field) -> tuple[Field, Field]:
     """Anterior and posterior cruciate ligament."""
     anterior = band(x, y, z, (-23.0, 14.0, 6.5), (-1.0, -9.0, -1.0), radius=4.2)
-    posterior = chain(x, y, z, [(-13.0, -3.0, -6.0), (-14.5, 10.0, -3.0), (-8.0, 20.0, -1.0), (12.0, 27.0, 0.0)], radius=4.6)
+    posterior = chain(
+        x, y, z, [(-13.0, -3.0, -6.0), (-14.5, 10.0, -3.0), (-8.0, 20.0, -1.0), (12.0, 27.0, 0.0)], radius=4.6
+    )
     return anterior, posterior

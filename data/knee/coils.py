@@ -27,9 +27,7 @@ class CoilArray:
 
     def __init__(self, rng: np.random.Generator, coils: int) -> None:
         per_ring = coils // 2
-        points = tuple(
-            np.arange(-h - SPACING_MM, h + 2.5 * SPACING_MM, SPACING_MM) for h in HALF_EXTENT_MM
-        )
+        points = tuple(np.arange(-h - SPACING_MM, h + 2.5 * SPACING_MM, SPACING_MM) for h in HALF_EXTENT_MM)
         self._first = [float(p[0]) for p in points]
         grid = np.stack(np.meshgrid(*points, indexing="ij"), axis=-1)
         fields = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,12 @@ def from_images(config: FromImagesConfig) -> Path:
     echoes, x, y, z = images.subjects[0].shape
     extent = tuple(n * mm for n, mm in zip((x, y, z), images.spacing, strict=True))
     protocol = Protocol(
-        (x, y, z), (extent[0], extent[1], extent[2]), (y, z), calibration_region((y, z)), config.coils, config.noise
+        (x, y, z),
+        (extent[0], extent[1], extent[2]),
+        (y, z),
+        calibration_region((y, z)),
+        config.coils,
+        config.noise,
     )
     content = [float(np.abs(volume).sum(dtype=np.float64)) for volume in images.subjects]
     identity = fingerprint(
@@ -111,7 +116,9 @@ def read_images(path: Path, config: FromImagesConfig) -> Images:
     elif magnitudes.ndim == 4:
         first, second = config.echoes or _nearest_echoes(times, len(magnitudes))
         if not (0 <= first < len(magnitudes) and 0 <= second < len(magnitudes)):
-            raise UserError(f"--echoes takes two numbers from 0 to {len(magnitudes) - 1}, not {first} and {second}.")
+            raise UserError(
+                f"--echoes takes two numbers from 0 to {len(magnitudes) - 1}, not {first} and {second}."
+            )
         subjects = [magnitudes[[first, second]]]
         chosen = None if times is None else [float(times[first]), float(times[second])]
     else:
@@ -121,12 +128,16 @@ def read_images(path: Path, config: FromImagesConfig) -> Images:
     share = kept_share(np.concatenate([s[0] for s in subjects]))
     subjects = [_trim(one, share) for one in subjects]
     if min(subjects[0].shape[2:]) < 32:
-        raise UserError(f"{path}: planes of {subjects[0].shape[2:]} voxels are too small; 32 x 32 is the least.")
+        raise UserError(
+            f"{path}: planes of {subjects[0].shape[2:]} voxels are too small; 32 x 32 is the least."
+        )
     spacing = tuple(mm / s for mm, s in zip(spacing, (1.0, *share), strict=True))
     return Images([one / one.max() for one in subjects], (spacing[0], spacing[1], spacing[2]), chosen)
 
 
-def _read_npz(path: Path, key: str | None) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, tuple[float, ...]]:
+def _read_npz(
+    path: Path, key: str | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, tuple[float, ...]]:
     try:
         with np.load(path) as file:
             name = key or max(file.files, key=lambda k: file[k].size)
@@ -146,9 +157,9 @@ def _read_nifti(path: Path) -> tuple[NDArray[np.float64], tuple[float, ...]]:
     except ImportError as error:
         raise UserError("NIfTI files need nibabel; run: pip install 'monarch-science[nifti]'.") from error
     try:
-        image = nibabel.load(path)
+        image: Any = nibabel.load(path)
         array = np.asarray(image.dataobj)
-    except Exception as error:  # nibabel's errors have no common base
+    except (OSError, EOFError, ValueError, nibabel.filebasedimages.ImageFileError) as error:
         raise UserError(f"{path} cannot be read as NIfTI ({error}).") from error
     spacing = tuple(float(mm) for mm in image.header.get_zooms()[:3])
     return (np.moveaxis(array, 3, 0) if array.ndim == 4 else array), spacing
@@ -181,8 +192,7 @@ def kept_share(planes: NDArray[np.float32]) -> tuple[float, float]:
     for axis in (1, 2):
         profile = power.mean(axis=(0, 3 - axis))
         middle = len(profile) // 2
-        half = profile[middle:]
-        half = half[1 : middle] + profile[1:middle][::-1]
+        half = profile[middle + 1 : 2 * middle] + profile[1:middle][::-1]
         width = max(2, len(half) // 25)
         logs = np.log10(np.maximum(half, half.max() * 1e-12))
         smooth = np.convolve(logs, np.ones(width) / width, mode="valid")

@@ -93,9 +93,7 @@ def scan_name(number: int) -> str:
     return f"MTR_{number:03d}"
 
 
-def evaluation_masks(
-    grid: tuple[int, int], names: list[str]
-) -> dict[str, dict[float, NDArray[np.bool_]]]:
+def evaluation_masks(grid: tuple[int, int], names: list[str]) -> dict[str, dict[float, NDArray[np.bool_]]]:
     """Each scan's own Poisson masks, as `MaskPool.for_scan` gives them."""
     masks: dict[str, dict[float, NDArray[np.bool_]]] = {name: {} for name in names}
     for acceleration in MASK_ACCELERATIONS:
@@ -108,14 +106,16 @@ def run_jobs(jobs: list[Job], workers: int) -> Iterator[None]:
     """Make the subjects, in this process or in several."""
     if workers == 1 or len(jobs) == 1:
         for job in jobs:
-            yield make_subject(job)
+            make_subject(job)
+            yield
         return
     # Spawned, not forked: a forked process inherits torch's and HDF5's locks in whatever state they are.
     with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), _one_thread) as pool:
         futures = [pool.submit(make_subject, job) for job in jobs]
         try:
             for future in as_completed(futures):
-                yield future.result()
+                future.result()
+                yield
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

@@ -48,7 +48,9 @@ class Lattice:
         return field
 
 
-def spline_weights(points: NDArray[np.float64], first: float, spacing: float, count: int) -> NDArray[np.float32]:
+def spline_weights(
+    points: NDArray[np.float64], first: float, spacing: float, count: int
+) -> NDArray[np.float32]:
     """Matrix (points, count) of cubic B-spline weights, averaged over the distance between two points."""
     step = float(abs(points[1] - points[0])) if len(points) > 1 else 0.0
     samples = 1 + int(2 * step / spacing)

@@ -7,11 +7,14 @@ minimum and maximum, or smoothly with `blend`; `coverage` turns the result into 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Field = NDArray[np.float32]
+Field = NDArray[np.floating[Any]]
+"""float32 where volumes are concerned."""
 Point = Sequence[float]
 
 
@@ -54,11 +57,11 @@ def band(
     return np.sqrt((px - along * ux) ** 2 + (py - along * uy) ** 2 + (pz - along * uz) ** 2) - radius
 
 
-def chain(x: Field, y: Field, z: Field, points: Sequence[Point], *, radius: float, widen: float = 1.0) -> Field:
+def chain(
+    x: Field, y: Field, z: Field, points: Sequence[Point], *, radius: float, widen: float = 1.0
+) -> Field:
     """Distance to a chain of capsules through `points`, their joints rounded off."""
-    pieces = [
-        band(x, y, z, a, b, radius=radius, widen=widen) for a, b in zip(points[:-1], points[1:], strict=True)
-    ]
+    pieces = [band(x, y, z, a, b, radius=radius, widen=widen) for a, b in pairwise(points)]
     whole = pieces[0]
     for piece in pieces[1:]:
         whole = blend(whole, piece, radius)

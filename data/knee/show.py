@@ -48,7 +48,9 @@ def _draw_echoes(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
         limit = _bright(np.abs(file[TARGET][:: max(1, scan.num_slices // 16), :, :, echo, 0]))
         for panel, (name, view, aspect) in zip(panels[echo], views, strict=True):
             image = np.abs(_take(file[TARGET], view, echo))
-            show_image(panel, image, title=f"{name}, E{echo + 1}", cmap=IMAGE_MAP, vmin=0, vmax=limit, aspect=aspect)
+            show_image(
+                panel, image, title=f"{name}, E{echo + 1}", cmap=IMAGE_MAP, vmin=0, vmax=limit, aspect=aspect
+            )
     drawn.suptitle(title)
     return save(drawn, path)
 
@@ -84,7 +86,15 @@ def _draw_maps(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
     drawn, panels = figure(2, shown, width=1.3, height=1.5)
     for coil in range(shown):
         magnitude, phase = np.abs(maps[..., coil]), np.angle(maps[..., coil])
-        show_image(panels[0, coil], magnitude, title=f"coil {coil + 1}", cmap="viridis", vmin=0, vmax=0.8, aspect=dy / dz)
+        show_image(
+            panels[0, coil],
+            magnitude,
+            title=f"coil {coil + 1}",
+            cmap="viridis",
+            vmin=0,
+            vmax=0.8,
+            aspect=dy / dz,
+        )
         show_image(panels[1, coil], phase, cmap=PHASE_MAP, vmin=-np.pi, vmax=np.pi, aspect=dy / dz)
     drawn.suptitle(f"{title}: maps estimated from the calibration region, magnitude and phase")
     return save(drawn, path)
@@ -95,11 +105,15 @@ def _draw_masks(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
     floor = kspace.max() * 1e-5
     masks = list(file.get(MASKS, {}))
     drawn, panels = figure(1, 1 + len(masks), width=1.8, height=3.4)
-    show_image(panels[0, 0], np.log10(np.maximum(kspace, floor)), title="k-space, coil 1", cmap="magma", aspect=0.5)
+    show_image(
+        panels[0, 0], np.log10(np.maximum(kspace, floor)), title="k-space, coil 1", cmap="magma", aspect=0.5
+    )
     for panel, name in zip(panels[0, 1:], masks, strict=True):
         mask = file[MASKS][name][...]
         padded = np.zeros(scan.matrix_shape[1:])
-        padded[tuple(centre(inner, outer) for inner, outer in zip(mask.shape, padded.shape, strict=True))] = mask
+        padded[tuple(centre(inner, outer) for inner, outer in zip(mask.shape, padded.shape, strict=True))] = (
+            mask
+        )
         show_image(panel, padded, title=f"{name}, {mask.size / mask.sum():.2f}", cmap=IMAGE_MAP, aspect=0.5)
     drawn.suptitle(f"{title}: k-space (logarithm) and masks, zero-padded")
     return save(drawn, path)

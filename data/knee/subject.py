@@ -57,7 +57,6 @@ class Subject:
         streams = iter(np.random.default_rng([seed, 0x6B6E6565]).spawn(16))
         self.seed = seed
         self.traits = draw_traits(next(streams))
-        self.tissue_stream = next(streams)
         self.bend = [Lattice.draw(next(streams), (38.0, 38.0, 38.0)) for _ in range(3)]
         self.ripple = [Lattice.draw(next(streams), (11.0, 11.0, 11.0)) for _ in range(3)]
         self.textures = {
@@ -72,9 +71,9 @@ class Subject:
     def frame(self, axes: Axes) -> tuple[Field, Field, Field]:
         """Coordinates of the average knee at each voxel: pose, size and deformation undone."""
         t = self.traits
-        x, y, z = (a[:, None, None] if i == 0 else a[None, :, None] if i == 1 else a for i, a in enumerate(axes))
-        x, y, z = x - t.offset[0], y - t.offset[1], (z - t.offset[2]) * t.side
-        x, y = _turn(x, y, t.tilt * 0.5)
+        x: Field = axes[0][:, None, None] - t.offset[0]
+        y: Field = axes[1][:, None] - t.offset[1]
+        z: Field = (axes[2] - t.offset[2]) * t.side
         y, z = _turn(y, z, t.rotation)
         x, z = _turn(x, z, t.tilt)
         # Thigh and shank meet at an angle: only what lies above the joint turns, smoothly.
