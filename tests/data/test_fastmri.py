@@ -154,7 +154,5 @@ def test_espirit_explains_a_real_brain(shared: Path) -> None:
     assert (explained - coil_images)[:, support].norm() < 0.12 * coil_images[:, support].norm()
 
 
-def test_coil_without_signal_gives_no_nan() -> None:
-    kspace = sense.forward(torch.ones(24, 24, dtype=torch.complex64), smooth_maps(3, 24, 24)).numpy()
-    kspace[0] = 0
-    assert np.isfinite(espirit_maps(kspace)).all()
+def test_a_slice_without_signal_has_empty_maps() -> None:
+    assert not espirit_maps(np.zeros((3, 24, 24), np.complex64)).any()

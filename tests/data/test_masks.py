@@ -100,18 +100,18 @@ def test_a_mask_depends_on_the_pool_and_its_number_alone(
 
 
 def test_two_processes_fill_one_pool(tmp_path: Path, root: Path) -> None:
+    spec, shared_folder = MaskSpec("random", (64, 40), 3), tmp_path / "shared"
     code = (
         "from data.masks.pool import MaskPool; from data.masks.spec import MaskSpec;"
-        f"print(MaskPool(MaskSpec('random', (64, 40), 3), {str(tmp_path)!r}).training(200).sum().item())"
+        f"MaskPool(MaskSpec('random', (64, 40), 3), {str(shared_folder)!r}).training(200)"
     )
     processes = [
-        subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)
-        for _ in "ab"
+        subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE) for _ in "ab"
     ]
-    sums = [process.communicate()[0].splitlines()[-1] for process in processes]
-    pool = MaskPool(MaskSpec("random", (64, 40), 3), tmp_path)
-    assert sums[0] == sums[1] == str(pool.training(200).sum().item())
-    assert [path.suffix for path in pool.folder.iterdir()] == [".npz"] * 200
+    assert [process.communicate() and process.returncode for process in processes] == [0, 0]
+    filled = MaskPool(spec, shared_folder)
+    assert [path.suffix for path in filled.folder.iterdir()] == [".npz"] * 200
+    assert torch.equal(filled.training(200), MaskPool(spec, tmp_path / "own").training(200))
 
 
 def test_every_scan_has_its_own_mask(tmp_path: Path) -> None:
@@ -128,6 +128,7 @@ def test_a_seed_that_never_ends_is_replaced() -> None:
     with Worker() as worker:
         made = [first_success(worker, spec, f"train-{number:05}") for number in range(6)]
         assert all(abs(spec.actual_acceleration(one.mask.sum()) - 6) < 0.1 for one in made)
+        assert all(one.seed == stable_seed(one.name, one.attempt) for one in made)
         replaced = [one for one in made if one.attempt > 0]
         assert replaced
         assert worker.make(spec, stable_seed(replaced[0].name, 0)) == "the search for its density never ended"

@@ -14,13 +14,12 @@ from torch.utils.data import DataLoader
 
 from data import sense
 from data.scans import load_scans, open_scan
-from data.selection import few_shot_order
-from data.skm_tea.layout import annotation_path, dataset_shapes, mask_key, scan_path
+from data.skm_tea.layout import annotation_path, dataset_shapes, mask_key, scan_path, write_annotations
 from data.skm_tea.scan import SkmTeaScan
 from data.skm_tea.split import find_root, load_split
 from data.slices import Slice, SliceDataset, collate
 from lab.errors import UserError
-from tests.data.mri_files import ACQUIRED, SHAPE, skm_tea_root, skm_tea_scan
+from tests.data.mri_files import ACQUIRED, SHAPE, record, skm_tea_root, skm_tea_scan
 
 # The training split of SKM-TEA v1.0.0; 135 and 228 have other shapes.
 TRAIN = """1 8 10 15 16 18 19 20 28 33 40 43 46 49 51 53 56 57 61 77 84 87 93 94 95 97 98 100 101 103 104 105 107
@@ -138,17 +137,27 @@ def test_scans_of_another_shape_are_dropped_with_the_reason(root: Path) -> None:
     assert "left out MTR_001: its shape is 5 x 24 x 16" in other.report()
 
 
-def test_few_shot_subsets_are_the_published_ones() -> None:
-    names = [f"MTR_{int(number):03}.h5" for number in TRAIN.split()]
-    random.Random(3).shuffle(names)
-    assert [name[:7] for name in few_shot_order(names)][:5] == [
-        "MTR_118",
-        "MTR_174",
-        "MTR_095",
-        "MTR_216",
-        "MTR_105",
-    ]
-    assert len(names) == 86
+def declare(path: Path, shape: tuple[int, int, int]) -> None:
+    """A scan of any size that holds nothing yet, and takes no space."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with h5py.File(path, "w") as file:
+        for name, full in dataset_shapes(shape, coils=8).items():
+            file.create_dataset(name, full, "complex64", chunks=(1, *full[1:]))
+
+
+def test_few_shot_subsets_are_the_published_ones(tmp_path: Path) -> None:
+    """On SKM-TEA's own list; only the five files that are needed exist."""
+    depths = {135: 168, 228: 152}
+    records = [record(n, (512, 512, depths.get(n, 160))) for n in map(int, TRAIN.split())]
+    random.Random(3).shuffle(records)
+    write_annotations(tmp_path, "train", records, "the training split of SKM-TEA")
+    published = ["MTR_118", "MTR_174", "MTR_095", "MTR_216", "MTR_105"]
+    for scan_id in published:
+        declare(scan_path(tmp_path, f"{scan_id}.h5"), (512, 512, 160))
+    for count in (1, 2, 3, 5):
+        selection = load_split(tmp_path, "train", count=count)
+        assert [scan.scan_id for scan in selection.scans] == published[:count]
+        assert set(selection.dropped) == {"MTR_135", "MTR_228"}
 
 
 def test_few_shot_subsets_are_nested_and_need_only_their_own_files(tmp_path: Path, root: Path) -> None:
@@ -176,9 +185,7 @@ def test_acquired_grid_and_mask_come_from_the_file(root: Path) -> None:
 
 def test_acquired_grid_of_a_file_without_masks_is_that_of_skm_tea(tmp_path: Path) -> None:
     for depth, lines in ((160, 80), (168, 88)):
-        with h5py.File(tmp_path / f"{depth}.h5", "w") as file:
-            for name, shape in dataset_shapes((512, 512, depth), coils=8).items():
-                file.create_dataset(name, shape, "complex64", chunks=(1, *shape[1:]))  # nothing is allocated
+        declare(tmp_path / f"{depth}.h5", (512, 512, depth))
         assert SkmTeaScan(tmp_path / f"{depth}.h5").acquired_grid == (416, lines)
 
 
