@@ -25,7 +25,7 @@ def espirit_maps(kspace: np.ndarray) -> np.ndarray:
             kspace, calib_width=width, kernel_width=KERNEL_WIDTH, show_pbar=False
         )
         maps = np.asarray(calibration.run(), np.complex64)
-    return np.nan_to_num(maps)  # where the first coil sees nothing, its phase is 0 / 0
+    return np.nan_to_num(maps)  # in an empty slice the phase is 0 / 0
 
 
 def cached_maps(path: Path, kspace: np.ndarray) -> np.ndarray:
