@@ -49,7 +49,9 @@ def mno(
     def transforms() -> Any:
         if twin == "ffno":
             return nn.ModuleList((axis(False), axis(False)))
-        return GridPlane(resolution, modes, start=start) if form == "grid" else Plane.of(axis(True), axis(False))
+        return (
+            GridPlane(resolution, modes, start=start) if form == "grid" else Plane.of(axis(True), axis(False))
+        )
 
     common = transforms() if shared else None
     make = transforms if common is None else lambda: common

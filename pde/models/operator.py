@@ -155,4 +155,3 @@ class FactorisedOperator(SpectralOperator):
             assert isinstance(layer, FactorisedLayer)
             layer.axes = nn.ModuleList(axis.resampled(n) for axis in layer.axes)  # type: ignore[operator, misc]
         return self
-

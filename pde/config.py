@@ -1,0 +1,200 @@
+"""Options of the commands; nothing here needs torch."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from data.navier_stokes.config import GenerateConfig, Precision
+from lab.config import ExperimentConfig
+from lab.errors import UserError
+from lab.presets import Preset
+
+Model = Literal["mno", "fno", "ffno", "unet", "tfnet", "resnet"]
+Recipe = Literal["markov", "fno"]
+
+FRAMES_IN = 10
+"""Frames that are given before the forecast begins, in both recipes: the protocol of FNO."""
+
+# Which options belong to which model; the others leave it as it is.
+MODEL_OPTIONS = {
+    "mno": ("twin", "form", "start", "groups", "shared", "width", "modes", "depth", "expansion"),
+    "fno": ("width", "modes", "depth", "batch_norm"),
+    "ffno": ("width", "modes", "depth", "expansion"),
+    "unet": (),
+    "tfnet": (),
+    "resnet": ("width",),
+}
+
+
+@dataclass
+class DataConfig:
+    """Where the trajectories come from and how they are shared out."""
+
+    nu: float = 1e-3
+    """Viscosity: 1e-3, 1e-4 and 1e-5 are the paper's."""
+    data: Path | None = None
+    """A file of trajectories, generated or public; made when not given."""
+    num_train: int = 1000
+    """Trajectories to train on, the first of the file."""
+    num_val: int = 20
+    """Trajectories that choose the best weights, those after the training ones."""
+    num_test: int = 200
+    """Trajectories to test on, the last; training never reads them."""
+    precision: Precision = "float64"
+    """Generated data: arithmetic of the solver."""
+    max_grid: int = 256
+    """Generated data: finest solver grid; a viscosity of 1e-3, 1e-4 or 1e-5 asks for 64, 128 or 256."""
+
+    def check_data(self) -> None:
+        """Refuse impossible numbers of samples."""
+        for key in ("num_train", "num_val", "num_test"):
+            if getattr(self, key) < 1:
+                raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {getattr(self, key)}.")
+
+    def generation(self, seed: int = 0) -> GenerateConfig:
+        """The data set to make, or to find made, when no file is given."""
+        samples = self.num_train + self.num_val + self.num_test
+        usual = GenerateConfig(nu=self.nu, num_samples=samples, precision=self.precision, seed=seed)
+        grid = max(min(usual.flow.grid, self.max_grid), usual.resolution)
+        return GenerateConfig(nu=self.nu, num_samples=samples, precision=self.precision, grid=grid, seed=seed)
+
+
+@dataclass
+class TrainConfig(DataConfig, ExperimentConfig):
+    """Options of `python -m pde.train`."""
+
+    app: ClassVar[str] = "pde"
+
+    model: Model = "mno"
+    """What to train; `python -m pde.models` lists them."""
+    recipe: Recipe = "markov"
+    """markov: one frame in, one step, noise, residual. fno: 10 frames in, loss through the whole rollout."""
+    minutes: float | None = None
+    """Train for about this long: chooses --epochs from the time that a few steps take."""
+    noise: float = 0.01
+    """With --recipe markov: standard deviation of the noise on the normalised input."""
+
+    width: int | None = None
+    """Channels; by default 20 (fno), 32 (ffno), 43 (resnet) and for mno those of its twin."""
+    modes: int | None = None
+    """Kept frequencies per axis; by default 12 (fno), 16 (ffno) and for mno those of its twin."""
+    depth: int | None = None
+    """Spectral layers; 4 by default."""
+    expansion: int | None = None
+    """ffno: width of the feed-forward's hidden layer over that of the layer; 2 by default."""
+    batch_norm: bool = False
+    """fno: batch norm after each layer, as in the model whose parameters were published."""
+    twin: Literal["fno", "ffno"] | None = None
+    """mno: the Fourier operator whose architecture it has; ffno by default."""
+    form: Literal["separable", "monarch", "grid"] | None = None
+    """mno: one matrix for all rows and one for all columns (separable, the default), the same factorised as Monarch
+    matrices (monarch), or a matrix for each row and each kept column (grid)."""
+    start: Literal["dft", "dct", "dst", "random"] | None = None
+    """mno: where the transforms begin; dft by default."""
+    groups: int | None = None
+    """mno: groups of channels with transforms of their own."""
+    shared: bool = False
+    """mno: the same transforms in all layers."""
+    transform_lr: float = 0.3
+    """mno: learning rate of the transforms, relative to --lr."""
+    transform_decay: float = 0.0
+    """mno: decay of the transforms towards their start per step, relative to their learning rate."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_data()
+        for key in ("width", "modes", "depth", "expansion", "groups"):
+            value = getattr(self, key)
+            if value is not None and value < 1:
+                raise UserError(f"--{key} must be at least 1, not {value}.")
+        if self.minutes is not None and not self.minutes > 0:
+            raise UserError(f"--minutes must be above 0, not {self.minutes}.")
+        for key in ("noise", "transform_lr", "transform_decay"):
+            if getattr(self, key) < 0:
+                raise UserError(f"--{key.replace('_', '-')} must not be negative; {getattr(self, key)} is.")
+        self._refuse_foreign_options()
+
+    def _refuse_foreign_options(self) -> None:
+        """An option that the model does not have would do nothing: say so."""
+        every = {key for keys in MODEL_OPTIONS.values() for key in keys}
+        for key in sorted(every - set(MODEL_OPTIONS[self.model])):
+            if getattr(self, key) not in (None, False):
+                raise UserError(
+                    f"--{key.replace('_', '-')} does nothing with --model {self.model}; "
+                    f"it belongs to {', '.join(name for name, keys in MODEL_OPTIONS.items() if key in keys)}."
+                )
+        if self.form == "grid" and (self.twin or "ffno") == "ffno":
+            raise UserError("--form grid needs the transform of a plane: add --twin fno.")
+
+    def model_options(self) -> dict[str, Any]:
+        """What was chosen for the model; its defaults are left out."""
+        chosen = {key: getattr(self, key) for key in MODEL_OPTIONS[self.model]}
+        return {key: value for key, value in chosen.items() if value not in (None, False)}
+
+    @property
+    def in_frames(self) -> int:
+        """Frames that the model sees."""
+        return 1 if self.recipe == "markov" else FRAMES_IN
+
+    def label(self) -> str:
+        return f"{self.model}-nu{self.nu:.0e}-{self.recipe}-{super().label()}".replace("e-0", "e-")
+
+
+@dataclass
+class EvalConfig:
+    """Options of `python -m pde.eval`."""
+
+    weights: list[Path] = field(default_factory=list)
+    """Weights files to evaluate on --data; without any, all finished runs, each on its own data."""
+    data: Path | None = None
+    """A file of trajectories to evaluate on; needed with --weights, and replaces the runs' own data otherwise."""
+    num_test: int | None = None
+    """Trajectories to test on, the last of the file; as in training when not given."""
+    batch_size: int = 20
+    """Trajectories that are forecast together."""
+    samples: list[int] = field(default_factory=lambda: [0])
+    """Test samples to draw."""
+    out: Path | None = None
+    """Folder for tables and figures; by default runs/pde/results."""
+    figures: bool = True
+    """Draw the figures and the animation too."""
+    threads: int | None = None
+    """CPU threads."""
+
+    def __post_init__(self) -> None:
+        if self.weights and self.data is None:
+            raise UserError("--weights needs --data, the file of trajectories to evaluate on.")
+        if self.batch_size < 1 or (self.num_test is not None and self.num_test < 1):
+            raise UserError("--batch-size and --num-test must be at least 1.")
+
+
+@dataclass
+class TableConfig:
+    """Options of `python -m pde.table`."""
+
+    app: ClassVar[str] = "pde"
+
+    preset: Preset = "auto"
+    """Whose options the runs have; see `python -m pde.train --help`."""
+    models: list[Model] = field(default_factory=lambda: ["mno", "fno", "ffno", "unet", "tfnet", "resnet"])
+    """Models to train."""
+    nus: list[float] = field(default_factory=lambda: [1e-3, 1e-4, 1e-5])
+    """Viscosities to train them at."""
+    seeds: int = 1
+    """Seeds, from 0, for each of --seeded-models; the others have one."""
+    seeded_models: list[Model] = field(default_factory=lambda: ["mno", "fno", "ffno"])
+    """Models that are trained with all seeds."""
+    minutes: float = 10.0
+    """Wall-clock time of each training."""
+    recipe: Recipe = "markov"
+    """Recipe of all runs."""
+    prefix: str = "table"
+    """Beginning of the runs' names; finished ones with the same name are not repeated."""
+    threads: int | None = None
+    """CPU threads."""
+
+    def __post_init__(self) -> None:
+        if not self.minutes > 0 or self.seeds < 1:
+            raise UserError(f"--minutes and --seeds must be above 0, not {self.minutes} and {self.seeds}.")
+        if not self.models or not self.nus:
+            raise UserError("--models and --nus need at least one entry each.")

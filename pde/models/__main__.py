@@ -1,0 +1,54 @@
+"""`python -m pde.models`: the models with their parameters and operations."""
+
+import sys
+from dataclasses import dataclass
+
+from lab.cli import run
+from lab.errors import UserError
+
+
+@dataclass
+class ListConfig:
+    """Options of `python -m pde.models`."""
+
+    in_frames: int = 10
+    """Frames that the models see: 10 (fno recipe) or 1 (markov)."""
+    resolution: int = 64
+    """Points per side."""
+
+
+def show(config: ListConfig) -> None:
+    """List the models with their parameters and the operations of one forward pass."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from lab.table import Column, Table
+    from pde.models import MODELS, build
+
+    if config.in_frames < 1:
+        raise UserError(f"--in-frames must be at least 1, not {config.in_frames}.")
+    columns = [
+        Column("model", "model"),
+        Column("parameters", "parameters"),
+        Column("flops", "MFLOP a frame", digits=0),
+        Column("what", "what it is"),
+    ]
+    table = Table(
+        columns, caption=f"{config.in_frames} frames in, {config.resolution} x {config.resolution} points"
+    )
+    for name, what in MODELS.items():
+        model = build(name, config.in_frames, config.resolution).eval()
+        if hasattr(model, "flops"):
+            flops = model.flops()  # torch counts a complex product as if it were real
+        else:
+            counter = FlopCounterMode(display=False)
+            with counter, torch.inference_mode():
+                model(torch.zeros(1, config.resolution, config.resolution, config.in_frames))
+            flops = counter.get_total_flops()
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        table.rows.append({"model": name, "parameters": parameters, "flops": flops / 1e6, "what": what})
+    table.print()
+
+
+if __name__ == "__main__":
+    sys.exit(run("python -m pde.models", {"": show}))

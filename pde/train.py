@@ -1,0 +1,37 @@
+"""`python -m pde.train`: train a forecaster of the Navier-Stokes flow."""
+
+import sys
+
+from lab.cli import run
+from pde.config import TrainConfig
+
+
+def train(config: TrainConfig) -> dict[str, float]:
+    """Train one model at one viscosity; the data is made when it is missing."""
+    import torch
+    from torch.utils.data import TensorDataset
+
+    from lab.console import say
+    from lab.run import Run
+    from lab.trainer import fit, prepare
+    from pde.budget import choose_epochs
+    from pde.recipes import make_training
+    from pde.sources import Split
+
+    prepare(config)
+    split = Split(config)
+    trajectories = split.train.load()
+    validation = TensorDataset(split.validation.load())
+    torch.manual_seed(config.seed)
+    training, data = make_training(config, trajectories)
+    if config.minutes is not None:
+        choose_epochs(config, training, data, validation)
+    with Run.open(config, split.describe()) as folder:
+        best = fit(training, data, validation, folder)
+        say(f"relative error of the forecasts of {len(validation)} validation samples {best['error']:.4f}")
+        say("python -m pde.eval compares the finished runs on the test samples")
+    return best
+
+
+if __name__ == "__main__":
+    sys.exit(run("python -m pde.train", {"": train}))
