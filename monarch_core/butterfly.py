@@ -29,8 +29,8 @@ def butterfly(
 
     >>> ones_and_minus = torch.tensor([[1.0, 1.0], [1.0, -1.0]])
     >>> factors = [ones_and_minus[None, :, :, None].expand(8 // m, 2, 2, m // 2) for m in (2, 4, 8)]
-    >>> butterfly(factors).to_dense()[1, :4]  # these are the factors of the Hadamard matrix
-    tensor([ 1., -1.,  1., -1.], grad_fn=<SliceBackward0>)
+    >>> butterfly(factors).to_dense()[1, :4].tolist()  # these are the factors of the Hadamard matrix
+    [1.0, -1.0, 1.0, -1.0]
     """
     n = 2 ** len(factors)
     for s, factor in enumerate(factors):

@@ -43,8 +43,8 @@ def hadamard(
 
     H_n = H_K (x) H_J for any K J = n, a power of two.
 
-    >>> hadamard(4).to_dense()[1]
-    tensor([ 1., -1.,  1., -1.], grad_fn=<SelectBackward0>)
+    >>> hadamard(4).to_dense()[1].tolist()
+    [1.0, -1.0, 1.0, -1.0]
     """
     if n < 4 or n & (n - 1):
         raise ValueError(

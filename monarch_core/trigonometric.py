@@ -39,8 +39,8 @@ def dct(
     Type 2 is X[f] = 2 sum_t x[t] cos(pi f (2 t + 1) / 2n). Types 2 to 4 need a composite n (or `pad=True`), with
     `blocks=(K, J)` and K J = n; type 1 takes any n >= 2, with K J = 2 (n - 1).
 
-    >>> dct(4, type=2, dtype=torch.float64)(torch.ones(4, dtype=torch.float64)).round()[0]
-    tensor(8., dtype=torch.float64)
+    >>> round(dct(4)(torch.ones(4))[0].item(), 3)
+    8.0
     """
     return trigonometric_spec(n, type, norm, inverse, sine=False).operator(
         blocks, pad, dtype, "the cosine transform"
