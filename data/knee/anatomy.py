@@ -77,18 +77,20 @@ def _without_ends(rows: slice, count: int) -> slice:
     return slice(start, stop - 2)
 
 
-def render(subject: Subject, axes: Axes, step: float) -> Slab:
-    """A slab of a knee on the grid of three axes in mm; `step` is the distance of rows along the first."""
-    wide = np.concatenate([axes[0][:1] - step, axes[0], axes[0][-1:] + step])
-    x, y, z = subject.frame((wide, axes[1], axes[2]))
-    painter = Painter((len(axes[0]), len(axes[1]), len(axes[2])), subject_tissues(subject))
-    _paint_knee(painter, subject, axes, x, y, z)
+def render(subject: Subject, axes: Axes) -> Slab:
+    """A slab of a knee on a grid of voxels; the same voxels come out whatever the slab."""
+    wide = (axes[0].widened(), axes[1], axes[2])
+    x, y, z = subject.frame(wide)
+    shape = (len(axes[0].points), len(axes[1].points), len(axes[2].points))
+    painter = Painter(shape, subject_tissues(subject))
+    _paint_knee(painter, subject, wide, x, y, z)
     return Slab(painter.echoes, painter.labels)
 
 
-def _paint_knee(painter: Painter, subject: Subject, axes: Axes, x: Field, y: Field, z: Field) -> None:
+def _paint_knee(painter: Painter, subject: Subject, wide: Axes, x: Field, y: Field, z: Field) -> None:
     t = subject.traits
-    noise = {name: lattice.on(axes) for name, lattice in subject.textures.items()}
+    textures = {name: lattice.on(wide) for name, lattice in subject.textures.items()}
+    noise = {name: texture[1:-1] for name, texture in textures.items()}
     rows = Rows(x.mean(axis=(1, 2)), y, z)
     bones = hard.build_bones(x, y, z, t)
     leak = 1 + 0.35 * t.fat_leak * np.maximum(noise["leak"], -0.5)
@@ -97,14 +99,10 @@ def _paint_knee(painter: Painter, subject: Subject, axes: Axes, x: Field, y: Fie
 
     painter.paint("fat", np.full_like(x, -100.0), fat)
     _paint_muscles(painter, rows, noise, t.muscle)
-    thickness = np.float32(t.cartilage) * (1 + 0.08 * _padded(noise["patch"]))
+    thickness = np.float32(t.cartilage) * (1 + 0.08 * textures["patch"])
     _paint_joint(painter, subject, bones, noise, fat, thickness, x, y, z)
     _paint_bones(painter, bones, noise, leak, t.marrow_red, x)
     _paint_cover(painter, rows, bones, fat, noise, t.fat, t.patella_height, x, y, z)
-
-
-def _padded(field: Field) -> Field:
-    return np.pad(field, ((1, 1), (0, 0), (0, 0)), mode="edge")
 
 
 def _paint_muscles(painter: Painter, rows: Rows, noise: dict[str, Field], size: float) -> None:

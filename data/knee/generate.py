@@ -168,7 +168,7 @@ def slab_rows(shape: tuple[int, int, int]) -> Iterator[slice]:
 
 def _slabs(subject: Subject, protocol: Protocol) -> Iterator[Slab]:
     for rows in slab_rows(protocol.shape):
-        yield rows, render(subject, protocol.axes(rows), protocol.voxel_spacing[0]).echoes
+        yield rows, render(subject, protocol.axes(rows)).echoes
 
 
 def is_finished(path: Path, identity: str) -> bool:

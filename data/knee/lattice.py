@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data.knee.shapes import Field
 
-Axes = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+class Axis(NamedTuple):
+    """Centres of voxels along an axis, and how wide a voxel is, in mm."""
+
+    points: NDArray[np.float64]
+    width: float
+
+    def widened(self) -> Axis:
+        """One voxel more at either end."""
+        first, last = self.points[:1] - self.width, self.points[-1:] + self.width
+        return Axis(np.concatenate([first, self.points, last]), self.width)
+
+
+Axes = tuple[Axis, Axis, Axis]
 
 
 @dataclass(frozen=True)
@@ -48,14 +62,11 @@ class Lattice:
         return field
 
 
-def spline_weights(
-    points: NDArray[np.float64], first: float, spacing: float, count: int
-) -> NDArray[np.float32]:
-    """Matrix (points, count) of cubic B-spline weights, averaged over the distance between two points."""
-    step = float(abs(points[1] - points[0])) if len(points) > 1 else 0.0
-    samples = 1 + int(2 * step / spacing)
-    offsets = ((np.arange(samples) + 0.5) / samples - 0.5) * step
-    position = (points[:, None] + offsets - first) / spacing + 1.5
+def spline_weights(axis: Axis, first: float, spacing: float, count: int) -> NDArray[np.float32]:
+    """Matrix (points, count) of cubic B-spline weights, averaged over each voxel."""
+    samples = 1 + int(2 * axis.width / spacing)
+    offsets = ((np.arange(samples) + 0.5) / samples - 0.5) * axis.width
+    position = (axis.points[:, None] + offsets - first) / spacing + 1.5
     distance = np.abs(position[:, :, None] - np.arange(count))
     weight = np.where(
         distance < 1, 2 / 3 - distance**2 + distance**3 / 2, np.maximum(2 - distance, 0.0) ** 3 / 6

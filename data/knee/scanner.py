@@ -15,7 +15,7 @@ from torch import Tensor
 from data.knee.calibration import MapEstimator
 from data.knee.coils import CoilArray, Phase
 from data.knee.config import Shape
-from data.knee.lattice import Axes
+from data.knee.lattice import Axes, Axis
 from data.masks.generate import inside_corners
 from data.masks.spec import MaskSpec
 from data.sense import centre, combine, fft2c, ifft2c
@@ -43,12 +43,12 @@ class Protocol:
     noise: float
 
     def axes(self, rows: slice = slice(None)) -> Axes:
-        """Positions of the voxels' centres in mm; the origin is the voxel n // 2 of each axis."""
+        """The grid of voxels; its origin is the voxel n // 2 of each axis."""
         x, y, z = (
-            (np.arange(n) - n // 2) * extent / n
-            for n, extent in zip(self.shape, self.field_of_view, strict=True)
+            Axis((np.arange(n) - n // 2) * width, width)
+            for n, width in zip(self.shape, self.voxel_spacing, strict=True)
         )
-        return x[rows], y, z
+        return Axis(x.points[rows], x.width), y, z
 
     @property
     def voxel_spacing(self) -> tuple[float, float, float]:

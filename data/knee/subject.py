@@ -71,9 +71,9 @@ class Subject:
     def frame(self, axes: Axes) -> tuple[Field, Field, Field]:
         """Coordinates of the average knee at each voxel: pose, size and deformation undone."""
         t = self.traits
-        x: Field = axes[0][:, None, None] - t.offset[0]
-        y: Field = axes[1][:, None] - t.offset[1]
-        z: Field = (axes[2] - t.offset[2]) * t.side
+        x: Field = axes[0].points[:, None, None] - t.offset[0]
+        y: Field = axes[1].points[:, None] - t.offset[1]
+        z: Field = (axes[2].points - t.offset[2]) * t.side
         y, z = _turn(y, z, t.rotation)
         x, z = _turn(x, z, t.tilt)
         # Thigh and shank meet at an angle: only what lies above the joint turns, smoothly.
