@@ -32,8 +32,8 @@ def circulant(
     The result is real for a real column (or a real dtype), M_1 M_2^* or its real part. A prime size needs
     `pad=True`: it then becomes a Toeplitz matrix inside a larger circulant one.
 
-    >>> circulant(torch.tensor([1.0, 0.0, 0.0, 2.0]))(torch.tensor([0.0, 1.0, 0.0, 0.0])).round().tolist()
-    [2.0, 1.0, 0.0, 0.0]
+    >>> circulant(torch.tensor([1.0, 3.0, 4.0, 2.0]))(torch.tensor([0.0, 1.0, 0.0, 0.0])).round().tolist()
+    [2.0, 1.0, 3.0, 4.0]
     """
     n = _vector_length(column, "the column of a circulant matrix")
     if pad and blocks is None and is_prime(n):

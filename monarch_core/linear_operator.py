@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from math import prod
 from typing import cast
@@ -166,10 +168,7 @@ class Product(LinearOperator):
 
     @property
     def dtype(self) -> torch.dtype:
-        first, *others = (link.dtype for link in _links(self))
-        for other in others:
-            first = torch.promote_types(first, other)
-        return first
+        return common_dtype(_links(self))
 
     def flops(self, batch: int = 1) -> int:
         return sum(link.flops(batch) for link in _links(self))
@@ -199,6 +198,11 @@ class Product(LinearOperator):
 
 def _links(operator: LinearOperator) -> list[LinearOperator]:
     return cast(list[LinearOperator], list(operator.links)) if isinstance(operator, Product) else [operator]
+
+
+def common_dtype(operators: Sequence[LinearOperator]) -> torch.dtype:
+    """The dtype that holds the entries of all of them."""
+    return reduce(torch.promote_types, (operator.dtype for operator in operators))
 
 
 def label(operator: LinearOperator) -> str:

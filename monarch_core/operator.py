@@ -180,29 +180,35 @@ class Monarch(LinearOperator):
     def _apply_to(self, x: Tensor) -> Tensor:
         dense = self._dense_for_inference()
         if dense is not None:
-            x = as_complex_if(x, self.is_complex)
-            return x @ (dense.to(x.dtype) if x.is_complex() else dense).mT
-        R, L, x = self._together(x)
+            x, dense = self._promoted(x, dense)
+            return x @ dense.mT
+        x, R, L = self._promoted(x, *self.factors())
         y = multiply(zero_pad(x, (0, -self.in_features % R.shape[0])), R, L)
         return y[..., : self.out_features]
 
     def _adjoint_to(self, y: Tensor) -> Tensor:
+        dense = self._dense_for_inference()
+        if dense is not None:
+            y, dense = self._promoted(y, dense)
+            return y @ dense.conj()
         # M^H is the Monarch product with the factors exchanged, between two transpositions of the grid:
         # conj L mixes l within each j, then conj R mixes j within each k.
-        R, L, y = self._together(y)
+        y, R, L = self._promoted(y, *self.factors())
         J, _, K, _ = L.shape
-        y = zero_pad(y, (0, -self.out_features % J))
-        y = transposed_grid(y, J)
+        y = transposed_grid(zero_pad(y, (0, -self.out_features % J)), J)
         x = multiply(y, L.conj().permute(0, 2, 3, 1), R.conj().permute(0, 3, 1, 2))
         return transposed_grid(x, K)[..., : self.in_features]
 
-    def _together(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        R, L = self.factors()
-        complex = self.is_complex or x.is_complex()
-        return as_complex_if(R, complex), as_complex_if(L, complex), as_complex_if(x, complex)
+    def _promoted(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """All complex if one of them is: a real operator takes complex inputs and the other way round."""
+        some_complex = any(t.is_complex() for t in tensors)
+        return tuple(as_complex_if(t, some_complex) for t in tensors)
 
     dense_limit = 64
-    """In evaluation, operators up to this size work as one dense product, kept until a factor changes."""
+    """In evaluation, operators up to this size work as one dense product, kept until a factor changes.
+
+    Any change in place is noticed, except one made behind autograd's back, through `.data`, which `train()` or
+    `eval()` makes good."""
 
     def _dense_for_inference(self) -> Tensor | None:
         if (
@@ -212,6 +218,7 @@ class Monarch(LinearOperator):
             or max(self.in_features, self.out_features) > self.dense_limit
             or not (isinstance(self.R, nn.Parameter) and isinstance(self.L, nn.Parameter))
             or self.R.is_inference()
+            or self.L.is_inference()
         ):
             return None
         key = tuple((id(p), p._version, p.data_ptr(), p.dtype, p.device) for p in (self.R, self.L))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .fourier import dft
-from .linear_operator import LinearOperator
+from .linear_operator import LinearOperator, common_dtype
 from .sizes import Blocks
 from .trigonometric import dct, dst
 from .twisted_dft import Norm
@@ -36,10 +36,7 @@ class Separable(LinearOperator):
 
     @property
     def dtype(self) -> torch.dtype:
-        first, *others = (axis.dtype for axis in self._operators())
-        for other in others:
-            first = torch.promote_types(first, other)
-        return first
+        return common_dtype(self._operators())
 
     def flops(self, batch: int = 1) -> int:
         total, lines = 0, batch * self.in_features

@@ -1,5 +1,6 @@
 """The Monarch operator itself: its convention, sizes, padding, defaults, start, and what it says to wrong input."""
 
+import copy
 import math
 import re
 
@@ -141,6 +142,7 @@ def test_dense_form_is_cached_until_a_factor_changes(assert_close):
         M(x)
         cached = M._dense_for_inference()
         assert cached is M._dense_for_inference()
+        assert copy.deepcopy(M)._cached_dense is None
         M.R.mul_(2)
         assert_close(M(x), x @ M.to_dense().mT)
         assert M._dense_for_inference() is not cached
@@ -268,5 +270,9 @@ def test_every_public_constructor_is_in_the_registry(root):
     text = (root / "tests/monarch_core/conftest.py").read_text()
     elsewhere = {"MonarchLinear", "factorize", "monarchize", "densify", "param_groups", "LinearOperator"}
     parts = {"Permutation", "Resize", "Stride", "RealPart", "Product"}  # reached through the constructors
-    missing = [name for name in set(mc.__all__) - elsewhere - parts if not re.search(rf"\bmc\.{name}\b|\b{name}\(", text)]
+    missing = [
+        name
+        for name in set(mc.__all__) - elsewhere - parts
+        if not re.search(rf"\bmc\.{name}\b|\b{name}\(", text)
+    ]
     assert missing == []
