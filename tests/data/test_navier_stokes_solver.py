@@ -183,7 +183,8 @@ def test_a_flow_that_outruns_its_step_is_done_again_with_more() -> None:
     rest = flow.to_modes(torch.zeros(1, grid, grid, dtype=torch.float64))
     moved = flow.advance(rest)
     assert relative(moved, flow.integrate(rest, 1.0, 1024)) < 1e-3
-    assert relative(flow.integrate(rest, 1.0, FEWEST_STEPS), moved) > 0.1 or not moved.isfinite().all()
+    too_few = flow.integrate(rest, 1.0, FEWEST_STEPS)
+    assert not relative(too_few, moved) < 0.1, "the first count was enough: nothing was tested"
 
 
 def test_a_blow_up_is_reported() -> None:
