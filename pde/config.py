@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 from data.navier_stokes.config import GenerateConfig, Precision
 from lab.config import ExperimentConfig
 from lab.errors import UserError
-from lab.presets import Preset
 
 Model = Literal["mno", "fno", "ffno", "unet", "tfnet", "resnet"]
 Recipe = Literal["markov", "fno"]
@@ -172,9 +171,7 @@ class EvalConfig:
 class TableConfig:
     """Options of `python -m pde.table`."""
 
-    app: ClassVar[str] = "pde"
-
-    preset: Preset = "auto"
+    preset: Literal["paper", "laptop", "smoke"] = "laptop"
     """Whose options the runs have; see `python -m pde.train --help`."""
     models: list[Model] = field(default_factory=lambda: ["mno", "fno", "ffno", "unet", "tfnet", "resnet"])
     """Models to train."""

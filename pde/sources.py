@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from data.navier_stokes.reader import Trajectories, open_trajectories
+from data.navier_stokes.reader import open_trajectories
 from lab.errors import UserError
 from pde.config import FRAMES_IN, DataConfig
 
@@ -22,8 +22,8 @@ class Split:
             everything = open_trajectories(config.data, nu=config.nu)
         if everything.frames <= FRAMES_IN:
             raise UserError(
-                f"{everything.source.path} has {everything.frames} frames; a forecast needs more than the {FRAMES_IN} it "
-                "starts from."
+                f"{everything.source.path} has {everything.frames} frames; "
+                f"a forecast needs more than the {FRAMES_IN} it starts from."
             )
         known, self.test = everything.split(train + val, test)
         self.train, self.validation = known.split(train, val)
@@ -36,8 +36,3 @@ class Split:
         origin = "simulated" if self.config.data is None else "file"
         ranges = {name: [part.samples.start, part.samples.stop] for name, part in parts.items()}
         return {**whole, "origin": origin, "samples": ranges}
-
-
-def load(trajectories: Trajectories) -> Any:
-    """All samples at once, as w[sample, x, y, frame]."""
-    return trajectories.load()

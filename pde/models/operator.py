@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear, relu
 
-from pde.models.plane import Plane, real_part_matrix
+from pde.models.plane import real_part_matrix
 from pde.models.pointwise import Projection, linear_flops, with_coordinates
 from pde.models.product import mix_channels
 from pde.models.transform import Axis

@@ -1,5 +1,7 @@
 """TF-Net (Wang et al. 2020): the flow split in three by learnable filters, an encoder for each part."""
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 
@@ -12,9 +14,7 @@ class Encoder(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
         widths = (channels, 64, 128, 256, 512)
-        self.stages = nn.ModuleList(
-            encode(before, after, 2, bias=True) for before, after in zip(widths, widths[1:], strict=False)
-        )
+        self.stages = nn.ModuleList(encode(before, after, 2, bias=True) for before, after in pairwise(widths))
 
     def forward(self, x: Tensor) -> list[Tensor]:
         results = []
@@ -42,9 +42,7 @@ class TFNet(nn.Module):
         self.temporal = nn.Parameter(torch.ones(self.window))
         self.encoders = nn.ModuleList(Encoder(self.frames) for _ in range(3))
         widths = (512, 256, 128, 64, 32)
-        self.up = nn.ModuleList(
-            decode(before, after) for before, after in zip(widths, widths[1:], strict=False)
-        )
+        self.up = nn.ModuleList(decode(before, after) for before, after in pairwise(widths))
         self.last = nn.Conv2d(32 + self.frames, 1, 3, padding=1)
 
     def forward(self, frames: Tensor) -> Tensor:

@@ -1,0 +1,154 @@
+"""The models: published sizes, no idle part, and the Monarch operator's start at its Fourier twin."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from lab.errors import UserError
+from pde.models import MODELS, build
+from pde.models.fno import FNO
+from pde.models.mno import mno, transform_parameters
+
+SMALL = {
+    "mno": {"twin": "fno", "width": 4, "modes": 3, "groups": 2},
+    "fno": {"width": 4, "modes": 3, "batch_norm": True},
+    "ffno": {"width": 4, "modes": 3},
+    "resnet": {"width": 4},
+}
+"""Options that make the spectral models quick; the others have one size."""
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, SMALL.get(name, {})) for name in MODELS),
+    ("mno", {"twin": "ffno", "width": 4, "modes": 3}),
+    ("mno", {"twin": "fno", "form": "grid", "width": 4, "modes": 3}),
+    ("mno", {"twin": "fno", "form": "monarch", "width": 4, "modes": 3}),
+    ("mno", {"twin": "ffno", "form": "monarch", "width": 4, "modes": 3, "shared": True}),
+]
+
+
+def count(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "parameters"),
+    [
+        ("fno", {}, 926_357),
+        ("fno", {"modes": 8, "batch_norm": True}, 414_517),
+        ("unet", {}, 24_950_491),
+        ("tfnet", {}, 7_451_724),
+    ],
+)
+def test_parameters_are_those_published(name: str, options: dict[str, Any], parameters: int) -> None:
+    assert count(build(name, 10, 64, **options)) == parameters
+
+
+def test_resnet_is_within_3_percent_of_the_published_size() -> None:
+    assert abs(count(build("resnet", 10, 64)) / 266_641 - 1) < 0.03
+
+
+def convolutions(model: nn.Module) -> int:
+    return sum(isinstance(module, nn.Conv2d) for module in model.modules())
+
+
+def test_resnet_has_18_convolutions() -> None:
+    assert convolutions(build("resnet", 10, 64)) == 18
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_every_parameter_receives_gradient_and_changes_the_output(name: str, options: dict[str, Any]) -> None:
+    resolution = 32 if name in ("unet", "tfnet", "resnet") else 16
+    model = build(name, 3, resolution, **options)
+    x = torch.randn(4, resolution, resolution, 3)
+    # Zero biases and zero gains hide gradients; a small disturbance of everything shows them.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    # In training mode batch norm takes the mean away, and with it all effect of a bias before it.
+    model.eval()
+    before = model(x)
+    before.square().mean().backward()
+    for label, parameter in model.named_parameters():
+        assert parameter.grad is not None, label
+        assert parameter.grad.abs().max() > 0, label
+        with torch.no_grad():
+            kept = parameter.clone()
+            parameter += 0.5 * torch.randn_like(parameter)
+            assert not torch.equal(model(x), before), label
+            parameter.copy_(kept)
+
+
+@pytest.mark.parametrize("form", ["separable", "monarch", "grid"])
+@pytest.mark.parametrize("twin", ["fno", "ffno"])
+@pytest.mark.parametrize("groups", [1, 4])
+def test_mno_at_the_dft_equals_its_fourier_twin(twin: Any, form: Any, groups: int) -> None:
+    if form == "grid" and (twin, groups) != ("fno", 1):
+        pytest.skip("the grid form is of a plane, without groups")
+    fourier = build(twin, 2, 64, width=8, modes=5)
+    monarch = build("mno", 2, 64, width=8, modes=5, twin=twin, form=form, groups=groups)
+    monarch.load_state_dict(fourier.state_dict(), strict=False)
+    x = torch.randn(2, 64, 64, 2)
+    expected = fourier(x)
+    assert (monarch(x) - expected).norm() <= 2e-6 * expected.norm()
+    assert transform_parameters(monarch)
+    assert not transform_parameters(fourier)
+
+
+def reference_fno(model: FNO, frames: Tensor) -> Tensor:
+    """FNO as its authors wrote it: rfft2, corners, irfft2."""
+    n, m = frames.shape[1], model.layers[0].modes
+    line = torch.linspace(0, 1, n, dtype=frames.dtype)
+    grid = torch.stack(torch.meshgrid(line, line, indexing="ij"), -1).expand(len(frames), n, n, 2)
+    x = model.lift(torch.cat((frames, grid), -1)).permute(0, 3, 1, 2)
+    for number, layer in enumerate(model.layers):
+        spectrum = torch.fft.rfft2(x)
+        weight = torch.view_as_complex(layer.weight).unflatten(0, (m, 2 * m))
+        out = torch.zeros_like(spectrum)
+        out[:, :, :m, :m] = torch.einsum("bixy,yxoi->boxy", spectrum[:, :, :m, :m], weight[:, :m])
+        out[:, :, -m:, :m] = torch.einsum("bixy,yxoi->boxy", spectrum[:, :, -m:, :m], weight[:, m:])
+        x = torch.fft.irfft2(out, s=(n, n)) + layer.pointwise(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        x = torch.nn.functional.gelu(x) if number < len(model.layers) - 1 else x
+    return model.project(x.permute(0, 2, 3, 1))
+
+
+def test_fno_equals_the_published_formula() -> None:
+    model = FNO(10, 64)
+    frames = torch.randn(2, 64, 64, 10)
+    expected = reference_fno(model, frames)
+    assert (model(frames) - expected).norm() <= 2e-6 * expected.norm()
+
+
+@pytest.mark.parametrize("start", ["dct", "dst", "random"])
+def test_other_starts_differ_from_the_dft_and_train(start: Any) -> None:
+    model = mno(1, 16, twin="fno", start=start, width=4, modes=3)
+    fourier = mno(1, 16, twin="fno", width=4, modes=3)
+    fourier.load_state_dict(model.state_dict(), strict=False)
+    x = torch.randn(2, 16, 16, 1)
+    out = model(x)
+    assert (out - fourier(x)).norm() > 1e-3 * out.norm()
+    out.square().mean().backward()
+    assert all(parameter.grad is not None for parameter in transform_parameters(model))
+
+
+def test_shared_transforms_are_one_set() -> None:
+    apart, shared = (mno(1, 16, width=4, modes=3, shared=shared) for shared in (False, True))
+    assert len(transform_parameters(apart)) == 4 * len(transform_parameters(shared))
+
+
+def test_pointwise_maps_are_channels_last_linear_maps() -> None:
+    for name in ("fno", "ffno", "mno"):
+        model = build(name, 1, 64)
+        assert convolutions(model) == 0
+        assert any(isinstance(module, nn.Linear) for module in model.modules())
+
+
+def test_unknown_model_is_refused() -> None:
+    with pytest.raises(UserError, match="there is no model 'fon'"):
+        build("fon", 1, 64)
+
+
+def test_unet_names_the_grid_it_cannot_halve() -> None:
+    with pytest.raises(UserError, match="48 is not a multiple of 32"):
+        build("unet", 1, 48)
