@@ -125,12 +125,12 @@ def read_images(path: Path, config: FromImagesConfig) -> Images:
         raise UserError(
             f"{path} holds an array of shape {array.shape}; expected (subjects, y, z) or (echoes, slices, y, z)."
         )
-    share = kept_share(np.concatenate([s[0] for s in subjects]))
-    subjects = [_trim(one, share) for one in subjects]
     if min(subjects[0].shape[2:]) < 32:
         raise UserError(
             f"{path}: planes of {subjects[0].shape[2:]} voxels are too small; 32 x 32 is the least."
         )
+    share = kept_share(np.concatenate([s[0] for s in subjects]))
+    subjects = [_trim(one, share) for one in subjects]
     spacing = tuple(mm / s for mm, s in zip(spacing, (1.0, *share), strict=True))
     return Images([one / one.max() for one in subjects], (spacing[0], spacing[1], spacing[2]), chosen)
 
@@ -194,7 +194,7 @@ def kept_share(planes: NDArray[np.float32]) -> tuple[float, float]:
         middle = len(profile) // 2
         half = profile[middle + 1 : 2 * middle] + profile[1:middle][::-1]
         width = max(2, len(half) // 25)
-        logs = np.log10(np.maximum(half, half.max() * 1e-12))
+        logs = np.log10(np.maximum(half, power.max() * 1e-12))
         smooth = np.convolve(logs, np.ones(width) / width, mode="valid")
         drops = smooth[:-width] - smooth[width:]
         radius = np.arange(len(drops)) + width

@@ -14,7 +14,7 @@ from data.knee.shapes import Field
 class Axis(NamedTuple):
     """Centres of voxels along an axis, and how wide a voxel is, in mm."""
 
-    points: NDArray[np.float64]
+    points: Field
     width: float
 
     def widened(self) -> Axis:
