@@ -2,20 +2,24 @@
 
 from .butterfly import butterfly
 from .convolution import circulant, convolution, toeplitz
+from .factorization import factorize
 from .fixed import Permutation, RealPart, Resize, Stride
 from .fourier import dft, hartley
 from .grid import GridMonarch, grid_dct, grid_dft, grid_dst, grid_spherical
+from .linear import MonarchLinear, param_groups
 from .linear_operator import LinearOperator, Product
 from .operator import Monarch
 from .products import hierarchy, m_star_m, mm_star
 from .separable import Separable, dctn, dft2, dftn, dstn
 from .structured import acdc, afdf, fastfood, hadamard, hd3, identity, kronecker
+from .surgery import densify, monarchize
 from .trigonometric import dct, dst
 
 __all__ = [
     "GridMonarch",
     "LinearOperator",
     "Monarch",
+    "MonarchLinear",
     "Permutation",
     "Product",
     "RealPart",
@@ -29,11 +33,13 @@ __all__ = [
     "convolution",
     "dct",
     "dctn",
+    "densify",
     "dft",
     "dft2",
     "dftn",
     "dst",
     "dstn",
+    "factorize",
     "fastfood",
     "grid_dct",
     "grid_dft",
@@ -47,5 +53,7 @@ __all__ = [
     "kronecker",
     "m_star_m",
     "mm_star",
+    "monarchize",
+    "param_groups",
     "toeplitz",
 ]
