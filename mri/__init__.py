@@ -1,0 +1,1 @@
+"""Accelerated multi-coil MRI: SENSE, mSENSE and their rivals, trained, evaluated, shown."""

@@ -1,0 +1,80 @@
+"""A reconstruction method in training."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from data.masks.pool import draw
+from data.sense import sample
+from data.slices import Slice
+from lab.experiment import Experiment
+from mri.config import TrainConfig
+from mri.models.method import Method
+from mri.models.msense import MSense
+from mri.models.registry import header
+from mri.sampling import random_shift
+
+
+class Reconstruction(Experiment):
+    """The loss of the recipe on randomly masked slices; the score is the squared error of the magnitude.
+
+    Slices are divided by the standard deviation of their scan's target, so errors are in units of it.
+    """
+
+    config: TrainConfig
+    model: Method
+    masks: Tensor
+
+    def __init__(
+        self, model: Method, config: TrainConfig, masks: Tensor, validation_masks: dict[str, Tensor]
+    ) -> None:
+        super().__init__(model, config)
+        self.register_buffer("masks", masks, persistent=False)
+        self.validation_masks = validation_masks
+        pulled = isinstance(model, MSense) and config.decay_towards == "start"
+        self.start = [parameter.detach().clone() for parameter in model.parameters()] if pulled else []
+
+    def loss(self, batch: Slice) -> Tensor:
+        numbers = draw(self.config.seed, self.current_epoch, batch.position, len(self.masks))
+        mask = self.masks[numbers.to(self.masks.device)]
+        kspace, maps, target = normalised(batch)
+        if self.config.shift:
+            kspace, maps, target = random_shift(kspace, maps, target, self.config.shift)
+        error = self.model(sample(kspace, mask), maps, mask, batch.echo) - target
+        return self.penalty(error)
+
+    def penalty(self, error: Tensor) -> Tensor:
+        """The mean of |e|, |e|^2 or both over a complex error image."""
+        if self.config.loss == "squared":
+            return torch.view_as_real(error).square().sum(-1).mean()
+        magnitude = error.abs()
+        return magnitude.mean() + (magnitude.square().mean() if self.config.loss == "mixed" else 0.0)
+
+    def scores(self, batch: Slice) -> dict[str, Tensor]:
+        mask = torch.stack([self.validation_masks[scan_id] for scan_id in batch.scan_id]).to(batch.kspace.device)
+        kspace, maps, target = normalised(batch)
+        image = self.model(sample(kspace, mask), maps, mask, batch.echo)
+        return {"error": (image.abs() - target.abs()).square().mean((-2, -1))}
+
+    def header(self) -> dict[str, Any]:
+        config = self.config
+        return {**header(config.model, self.model.plane, vars(config)), "acc": config.acc, "mask": config.mask}
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        decay = 0.0 if self.start else self.config.weight_decay
+        return [{"params": list(self.model.parameters()), "weight_decay": decay}]
+
+    def optimizer_step(self, epoch: int, batch_index: int, optimizer: Any, closure: Any = None) -> None:
+        """A step, then decay towards the start, decoupled from the gradient as AdamW's towards zero is."""
+        super().optimizer_step(epoch, batch_index, optimizer, closure)
+        rate = optimizer.param_groups[0]["lr"] * self.config.weight_decay
+        with torch.no_grad():
+            for parameter, start in zip(self.model.parameters(), self.start, strict=False):
+                parameter.lerp_(start.to(parameter.device), rate)
+
+
+def normalised(batch: Slice) -> tuple[Tensor, Tensor, Tensor]:
+    """K-space, maps and target, divided by the standard deviation of |target| over each slice's scan."""
+    scale = torch.as_tensor(batch.scale, dtype=torch.float32, device=batch.target.device)
+    return batch.kspace / scale[:, None, None, None], batch.maps, batch.target / scale[:, None, None]

@@ -1,0 +1,1 @@
+"""Reconstruction methods, one a file; `registry.build` makes one from its name and options."""

@@ -1,0 +1,16 @@
+"""Zero-filled SENSE."""
+
+from torch import Tensor
+
+from data import sense
+from mri.models.method import Method, sense_flops
+
+
+class Sense(Method):
+    """x = sum_c conj(S_c) F^H y_c with the centred orthonormal DFT F; nothing to learn."""
+
+    def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
+        return sense.adjoint(kspace, maps)
+
+    def flops(self, coils: int) -> int:
+        return sense_flops(self.plane, coils)

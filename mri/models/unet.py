@@ -1,0 +1,86 @@
+"""The fastMRI U-Net on the zero-filled image."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d, pad
+
+from data import sense
+from mri.models.method import Method, sense_flops
+
+SLOPE = 0.2
+
+
+class UNet(Method):
+    """Zero-filled SENSE, then a U-Net on its real and imaginary parts (Zbontar et al. 2018, SKM-TEA's baseline).
+
+    Four levels of two 3 x 3 convolutions, instance normalisation and leaky ReLU; average pooling down,
+    transposed convolutions up. With 32 channels it has 7,756,418 parameters, whatever the size of the image.
+    """
+
+    def __init__(self, plane: tuple[int, int], channels: int = 32, levels: int = 4) -> None:
+        super().__init__(plane)
+        widths = [channels * 2**level for level in range(levels + 1)]
+        self.down = nn.ModuleList(
+            _convolutions(before, after) for before, after in zip([2, *widths[:-2]], widths[:-1], strict=True)
+        )
+        self.bottom = _convolutions(widths[-2], widths[-1])
+        upwards = list(zip(reversed(widths[1:]), reversed(widths[:-1]), strict=True))
+        self.rise = nn.ModuleList(_transposed(deep, wide) for deep, wide in upwards)
+        self.up = nn.ModuleList(_convolutions(2 * wide, wide) for _, wide in upwards)
+        self.last = nn.Conv2d(channels, 2, 1)
+
+    def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
+        x = torch.view_as_real(sense.adjoint(kspace, maps)).movedim(-1, 1)
+        skips = []
+        for convolutions in self.down:
+            x = convolutions(x)
+            skips.append(x)
+            x = avg_pool2d(x, 2)
+        x = self.bottom(x)
+        for rise, convolutions in zip(self.rise, self.up, strict=True):
+            skip = skips.pop()
+            x = convolutions(torch.cat([_as_large_as(skip, rise(x)), skip], 1))
+        return torch.view_as_complex(self.last(x).movedim(1, -1).contiguous())
+
+    def flops(self, coils: int) -> int:
+        height, width = self.plane
+        total, heights, widths = sense_flops(self.plane, coils), [height], [width]
+        for convolutions in self.down:
+            total += _block_flops(convolutions, heights[-1] * widths[-1])
+            heights.append(heights[-1] // 2)
+            widths.append(widths[-1] // 2)
+        total += _block_flops(self.bottom, heights[-1] * widths[-1])
+        levels = zip(self.rise, self.up, reversed(heights[:-1]), reversed(widths[:-1]), strict=True)
+        for rise, convolutions, h, w in levels:
+            # Each input point of a 2 x 2 transposed convolution of stride 2 makes 4 outputs.
+            total += _block_flops(rise, (h // 2) * (w // 2)) + _block_flops(convolutions, h * w)
+        return total + 2 * self.last.weight.numel() * height * width
+
+
+def _convolutions(before: int, after: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for channels in (before, after):
+        layers += [
+            nn.Conv2d(channels, after, 3, padding=1, bias=False),
+            nn.InstanceNorm2d(after),
+            nn.LeakyReLU(SLOPE, inplace=True),
+        ]
+    return nn.Sequential(*layers)
+
+
+def _transposed(before: int, after: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.ConvTranspose2d(before, after, 2, 2, bias=False),
+        nn.InstanceNorm2d(after),
+        nn.LeakyReLU(SLOPE, inplace=True),
+    )
+
+
+def _as_large_as(skip: Tensor, x: Tensor) -> Tensor:
+    """Reflect one line at the end of an axis whose length was odd before pooling."""
+    missing = [skip.shape[-1] - x.shape[-1], skip.shape[-2] - x.shape[-2]]
+    return pad(x, [0, missing[0], 0, missing[1]], "reflect") if any(missing) else x
+
+
+def _block_flops(block: nn.Module, points: int) -> int:
+    return sum(2 * weight.numel() * points for weight in block.parameters())

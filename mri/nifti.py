@@ -1,0 +1,54 @@
+"""Volumes as NIfTI files, in millimetres and the right way up."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.skm_tea.layout import ORIENTATION
+from data.skm_tea.scan import SkmTeaScan
+from data.slices import Scan
+from lab.errors import UserError
+from lab.files import atomic_path
+
+
+def check_name(path: str | Path) -> Path:
+    """A path that a NIfTI file can have."""
+    if not str(path).endswith((".nii", ".nii.gz")):
+        raise UserError(f"--out takes a name that ends in .nii or .nii.gz, not {path}.")
+    return Path(path)
+
+
+def write_nifti(path: str | Path, volumes: NDArray[np.float32], scan: Scan) -> Path:
+    """Write magnitudes (slices, ky, kz) or (slices, ky, kz, echoes) with the scan's spacing and orientation."""
+    try:
+        import nibabel
+    except ImportError as error:
+        raise UserError("NIfTI files need nibabel; run: pip install 'monarch-science[nifti]'.") from error
+    path = check_name(path)
+    image = nibabel.Nifti1Image(np.asarray(volumes, np.float32), affine(scan))
+    image.header.set_xyzt_units("mm")
+    suffix = ".nii.gz" if path.name.endswith(".gz") else ".nii"
+    # The writer chooses compression by the whole ending, of which a temporary name keeps the last part only.
+    with atomic_path(path) as temporary:
+        draft = temporary.with_name(f"{temporary.name}{suffix}")
+        try:
+            nibabel.save(image, draft)
+            draft.replace(temporary)
+        finally:
+            draft.unlink(missing_ok=True)
+    return path
+
+
+def affine(scan: Scan) -> NDArray[np.float64]:
+    """Voxel indices to millimetres towards right, front and head; the origin is in the middle of the volume."""
+    record = scan.record if isinstance(scan, SkmTeaScan) else None
+    matrix = np.eye(4)
+    matrix[:3, :3] = 0
+    towards = {"R": (0, 1), "L": (0, -1), "A": (1, 1), "P": (1, -1), "S": (2, 1), "I": (2, -1)}
+    for axis, name in enumerate(record.orientation if record else ORIENTATION):
+        world, sign = towards[name[1]]  # "SI" runs from head to foot
+        matrix[world, axis] = sign * scan.voxel_spacing[axis]
+    middle = np.array([(n - 1) / 2 for n in scan.matrix_shape])
+    matrix[:3, 3] = -matrix[:3, :3] @ middle
+    return matrix

@@ -1,0 +1,93 @@
+"""From the options of a run to its finished folder."""
+
+import csv
+import io
+from typing import Any
+
+from torch import Tensor
+from torch.utils.data import Dataset, Subset
+
+from data.masks.pool import density
+from data.slices import Slice, SliceDataset, collate
+from lab import weights
+from lab.console import say
+from lab.files import write_text
+from lab.run import Run
+from lab.trainer import fit, prepare
+from mri.config import LEARNED, TrainConfig
+from mri.experiment import Reconstruction
+from mri.models.method import Method, Tunable
+from mri.models.registry import build, header
+from mri.sampling import evaluation_masks, training_masks
+from mri.search import choose_start, choose_strength
+from mri.sources import Source, find_source, plane_of
+
+
+def train(config: TrainConfig, source: Source | None = None) -> dict[str, float]:
+    """Train, or choose, what the method has to learn on the training scans; return the best scores."""
+    prepare(config)
+    source = source or find_source(config)
+    training, validation = source.scans("train", config.n_train), source.scans("val")
+    plane = plane_of([*training, *validation])
+    with Run.open(config, source.describe(training, validation)) as run:
+        say(
+            f"{config.model} on slices of {plane[0]} x {plane[1]}, acceleration {config.acc:g}, training scans: "
+            + ", ".join(scan.scan_id for scan in training)
+        )
+        masks = training_masks(training, config.acc, config.mask, config.masks)
+        slices = SliceDataset(training, config.echoes)
+        method = _method(config, plane, slices, masks)
+        if config.model not in LEARNED:
+            return _choose(method, config, slices, masks, run)
+        chosen = [scan for scan in validation if scan.num_echoes > max(config.echoes or [0])]
+        experiment = Reconstruction(
+            method, config, masks, evaluation_masks(chosen, config.acc, config.mask)
+        )
+        best = fit(
+            experiment,
+            _evenly(slices, config.slices, len(training)),
+            _evenly(SliceDataset(chosen, config.echoes), config.val_slices),
+            run,
+            collate=collate,
+        )
+        say(f"best validation error {best.get('error', float('nan')):.5f} of the target's variance")
+        say("python -m mri.eval scores the finished runs on the test scans")
+    return best
+
+
+def _method(config: TrainConfig, plane: tuple[int, int], slices: SliceDataset, masks: Tensor) -> Method:
+    start = None
+    if config.model == "msense" and config.start == "density":
+        start = choose_start(config, plane, density(masks), slices, masks)
+    return build(config.model, plane, vars(config), density=density(masks), start=start)
+
+
+def _choose(
+    method: Method, config: TrainConfig, slices: SliceDataset, masks: Tensor, run: Run
+) -> dict[str, float]:
+    best: dict[str, float] = {}
+    if isinstance(method, Tunable):
+        losses = choose_strength(method, slices, masks, config.seed)
+        best = {"strength": float(method.strength), "loss": min(losses.values())}
+        text = io.StringIO()
+        csv.writer(text).writerows([("strength", "loss"), *losses.items()])
+        write_text(run.folder / "metrics.csv", text.getvalue())
+        say(f"{config.model}: strength {best['strength']:g} is best on the training scans")
+    described: dict[str, Any] = header(config.model, method.plane, vars(config))
+    weights.save(run.weights, method, {**described, "acc": config.acc, "mask": config.mask, "best": best})
+    run.update(status="finished", best=best)
+    return best
+
+
+def _evenly(slices: SliceDataset, count: int | None, groups: int = 1) -> Dataset[Slice]:
+    """`count` slices of each of `groups` equal parts, evenly spaced; None for all of them.
+
+    Slices come with their echoes side by side, so all echoes of a chosen slice stay together.
+    """
+    if count is None:
+        return slices
+    echoes = len({echo for _, _, echo in slices.items})
+    places = len(slices) // echoes
+    wanted = min(max(count * groups // (echoes if groups == 1 else 1), 1), places)
+    chosen = [(2 * number + 1) * places // (2 * wanted) for number in range(wanted)]
+    return Subset(slices, [place * echoes + echo for place in chosen for echo in range(echoes)])
