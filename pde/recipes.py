@@ -30,7 +30,9 @@ class Training(Experiment):
         """Transforms apart: they learn more slowly, and decay towards their start instead of towards zero."""
         transforms = transform_parameters(self.model)
         apart = {id(parameter) for parameter in transforms}
-        groups = [{"params": [p for p in self.model.parameters() if id(p) not in apart]}]
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in self.model.parameters() if id(p) not in apart]}
+        ]
         if transforms:
             lr = self.config.lr * self.config.transform_lr
             groups.append({"params": transforms, "lr": lr, "weight_decay": self.config.transform_decay})

@@ -24,6 +24,7 @@ def show(config: ListConfig) -> None:
 
     from lab.table import Column, Table
     from pde.models import MODELS, build
+    from pde.models.operator import SpectralOperator
 
     if config.in_frames < 1:
         raise UserError(f"--in-frames must be at least 1, not {config.in_frames}.")
@@ -38,7 +39,7 @@ def show(config: ListConfig) -> None:
     )
     for name, what in MODELS.items():
         model = build(name, config.in_frames, config.resolution).eval()
-        if hasattr(model, "flops"):
+        if isinstance(model, SpectralOperator):
             flops = model.flops()  # torch counts a complex product as if it were real
         else:
             counter = FlopCounterMode(display=False)

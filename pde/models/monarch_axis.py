@@ -48,7 +48,10 @@ class MonarchAxis(Axis):
 def _operator(start: Start, n: int, inverse: bool) -> LinearOperator:
     if start == "random":
         return Monarch(n, dtype=torch.complex64)
-    operator = {"dft": dft, "dct": dct, "dst": dst}[start](n, norm="ortho", inverse=inverse)
+    if start == "dft":
+        operator = dft(n, inverse, "ortho")
+    else:
+        operator = (dct if start == "dct" else dst)(n, norm="ortho", inverse=inverse)
     for monarch in [module for module in operator.modules() if isinstance(module, Monarch)]:
         for name in ("R", "L"):
             parametrize.register_parametrization(monarch, name, FromStart(getattr(monarch, name).detach()))

@@ -24,7 +24,7 @@ class SpectralOperator(nn.Module):
 
     def flops(self) -> int:
         """Real operations of one forward pass on one field."""
-        spectral = sum(layer.spectral_flops() for layer in self.layers)  # type: ignore[operator, misc]
+        spectral = sum(layer.spectral_flops() for layer in self.layers)  # type: ignore[operator]
         return int(spectral) + linear_flops(self, self.resolution**2)
 
 
@@ -137,14 +137,14 @@ class FactorisedOperator(SpectralOperator):
         self.resolution = resolution
         self.lift = nn.Linear(in_frames + 2, width)
         self.layers = nn.ModuleList(FactorisedLayer(width, modes, expansion, axes()) for _ in range(depth))
-        self.project = nn.ModuleList((nn.Linear(width, 128), nn.Linear(128, 1)))
+        self.project_first, self.project_second = nn.Linear(width, 128), nn.Linear(128, 1)
 
     def forward(self, frames: Tensor) -> Tensor:
         x = self.lift(with_coordinates(frames))
         for layer in self.layers:
             x = layer(x)
         # Two linear maps with nothing between them: multiplied with each other first, x passes only one.
-        first, second = self.project
+        first, second = self.project_first, self.project_second
         bias = linear(first.bias, second.weight, second.bias)
         return linear(x, second.weight @ first.weight, bias)
 
@@ -153,5 +153,5 @@ class FactorisedOperator(SpectralOperator):
         self.resolution = n
         for layer in self.layers:
             assert isinstance(layer, FactorisedLayer)
-            layer.axes = nn.ModuleList(axis.resampled(n) for axis in layer.axes)  # type: ignore[operator, misc]
+            layer.axes = nn.ModuleList(axis.resampled(n) for axis in layer.axes)  # type: ignore[operator]
         return self

@@ -33,7 +33,7 @@ class TwoLayers(torch.autograd.Function):
         )
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
         x, W1, b1, W2 = ctx.saved_tensors
         by_x, by_W1, by_b1, by_W2 = torch.empty_like(x), *(torch.zeros_like(p) for p in (W1, b1, W2))
         pieces = (part.split(ROWS_AT_ONCE) for part in (x, gradient, by_x))

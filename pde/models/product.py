@@ -19,7 +19,7 @@ class ComplexProduct(torch.autograd.Function):
         return torch.bmm(A, B)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         A, B = ctx.saved_tensors
         by_A = torch.bmm(gradient, B.conj().mT.resolve_conj()) if ctx.needs_input_grad[0] else None
         by_B = torch.bmm(A.conj().mT.resolve_conj(), gradient) if ctx.needs_input_grad[1] else None

@@ -1,0 +1,117 @@
+"""Training steps of the neural operators, against the FNO of the neuraloperator package.
+
+    python benchmarks/pde_models.py [--quick]
+
+One step is forward, loss and backward on 20 fields of 64 x 64 points with ten frames in, float32. The models take
+turns and the quickest of their steps counts, so that other work on the machine disturbs all alike; read the ratios.
+neuraloperator is used by nothing else here: pip install neuraloperator tensorly tensorly-torch, in an environment of
+its own, adds it to the comparison.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from pde.models import build
+
+BATCH, POINTS, FRAMES = 20, 64, 10
+
+
+def neuraloperator_fno() -> nn.Module | None:
+    """The package's FNO with the size of ours: 12 modes of each sign, width 20, 4 layers, 20 -> 128 -> 1."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from neuralop.models import FNO
+    except ImportError:
+        return None
+    sizes = {"in_channels": FRAMES, "out_channels": 1, "hidden_channels": 20, "n_layers": 4}
+    like_ours = {"use_channel_mlp": False, "lifting_channel_ratio": 1, "projection_channel_ratio": 6.4}
+    return FNO(n_modes=(24, 24), **sizes, **like_ours)
+
+
+class WithFFT(nn.Module):
+    """Our FNO's plane transform by torch.fft: what the small matrices replace."""
+
+    def __init__(self, modes: int) -> None:
+        super().__init__()
+        self.m = modes
+
+    def analyse(self, field: Tensor) -> Tensor:
+        spectrum = torch.fft.rfft2(field, dim=(1, 2), norm="ortho")
+        kept = torch.cat((spectrum[:, : self.m, : self.m], spectrum[:, -self.m :, : self.m]), dim=1)
+        return kept.permute(2, 1, 3, 0).flatten(0, 1).contiguous()
+
+    def synthesise(self, modes: Tensor) -> Tensor:
+        m, (_, channels, batch) = self.m, modes.shape
+        kept = modes.view(m, 2 * m, channels, batch).permute(3, 1, 0, 2)
+        spectrum = modes.new_zeros(batch, POINTS, POINTS // 2 + 1, channels)
+        spectrum[:, :m, :m], spectrum[:, -m:, :m] = kept[:, :m], kept[:, m:]
+        return torch.fft.irfft2(spectrum, s=(POINTS, POINTS), dim=(1, 2), norm="ortho")
+
+
+def fno_with_fft() -> nn.Module:
+    model = build("fno", FRAMES, POINTS)
+    for layer in model.layers:
+        layer.plane = WithFFT(12)
+    return model
+
+
+def seconds(models: dict[str, nn.Module], rounds: int) -> dict[str, float]:
+    """The quickest training step of each model."""
+    frames = torch.randn(BATCH, POINTS, POINTS, FRAMES)
+    last, first = frames, frames.permute(0, 3, 1, 2).contiguous()
+    best = dict.fromkeys(models, float("inf"))
+    for _ in range(rounds):
+        for name, model in models.items():
+            field = first if name == "neuraloperator" else last
+            begun = time.perf_counter()
+            model(field).square().mean().backward()
+            best[name] = min(best[name], time.perf_counter() - begun)
+            model.zero_grad()
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    makers: dict[str, Callable[[], nn.Module | None]] = {
+        "neuraloperator": neuraloperator_fno,
+        "fno, by FFT": fno_with_fft,
+        "fno": lambda: build("fno", FRAMES, POINTS),
+        "mno (fno)": lambda: build("mno", FRAMES, POINTS, twin="fno"),
+        "mno (fno), 5 groups": lambda: build("mno", FRAMES, POINTS, twin="fno", groups=5),
+        "ffno": lambda: build("ffno", FRAMES, POINTS),
+        "mno (ffno)": lambda: build("mno", FRAMES, POINTS, twin="ffno"),
+    }
+    made = {name: make() for name, make in makers.items()}
+    models = {name: model for name, model in made.items() if model is not None}
+    if "neuraloperator" not in models:
+        print("neuraloperator is not installed: its column is empty (see the top of this file)")
+    times = seconds(models, 5 if options.quick else 25)
+    print(
+        f"{options.threads} thread(s), torch {torch.__version__}, batch {BATCH} of {POINTS} x {POINTS}, {FRAMES} in"
+    )
+    print(
+        f"{'model':<22}{'parameters':>12}{'ms a step':>12}{'against neuraloperator':>25}{'against fno':>14}"
+    )
+    for name, model in models.items():
+        package = f"{times['neuraloperator'] / times[name]:.2f} x" if "neuraloperator" in times else ""
+        parameters = sum(p.numel() for p in model.parameters())
+        print(
+            f"{name:<22}{parameters:>12,}{1e3 * times[name]:>12.1f}{package:>25}"
+            f"{times['fno'] / times[name]:>12.2f} x"
+        )
+
+
+if __name__ == "__main__":
+    main()
