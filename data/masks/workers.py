@@ -1,8 +1,7 @@
 """Many Poisson masks from a few worker processes, each under a time limit.
 
-A mask whose search does not end, or whose seed sigpy refuses, is tried again with the next seed. Its seeds
-depend on its name alone, and a worker gives up by processor time; so a mask is the same on every machine and
-in whatever order it is made. The limits of the wall clock here are only for a worker that is truly stuck.
+A mask whose seed gives none, or does not in time, is tried again with the next seed. Its seeds depend on its
+name alone; so a mask is the same on every machine and in whatever order it is made.
 """
 
 import base64
@@ -29,9 +28,9 @@ from data.masks.spec import MaskSpec
 from lab.errors import UserError
 
 COMMAND = (sys.executable, "-m", "data.masks.worker")
-ATTEMPTS = 8
+ATTEMPTS = 32
 START_LIMIT = 300.0
-TIME_LIMIT = 600.0
+TIME_LIMIT = 300.0
 MASKS_PER_START = 16
 """Starting a process costs about as much as making so many masks."""
 
