@@ -44,6 +44,8 @@ def _write(path: Path, attributes: dict[str, Any], trajectories: Iterable[npt.ND
 
 def _check_space(path: Path, size: int) -> None:
     """Fail here, cleanly, if the disk is too full: once HDF5 has failed to write it can crash the process."""
+    if not hasattr(os, "posix_fallocate"):  # macOS
+        return
     with path.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, size + 2**16)
 

@@ -11,10 +11,12 @@ import math
 import multiprocessing
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -40,9 +42,11 @@ def ensure(config: GenerateConfig) -> Path:
 
     A file of the same flow with more samples serves as well; its first ones are these.
     """
-    for path in (config.path, *sorted(datasets_dir().glob("navier_stokes_*.h5"))):
-        if holds(path, config):
-            return path
+    if not config.path.exists():
+        for path in sorted(datasets_dir().glob("navier_stokes_*.h5")):
+            with suppress(UserError):  # a damaged file is no concern of this one
+                if holds(path, config):
+                    return path
     return generate(config)
 
 
@@ -105,7 +109,9 @@ def _batches(missing: list[int], config: GenerateConfig) -> list[list[int]]:
 
 
 def _workers(config: GenerateConfig) -> int:
-    return config.workers or (len(os.sched_getaffinity(0)) if config.device == "cpu" else 1)
+    if config.workers is None and config.device == "cpu":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return config.workers or 1
 
 
 def _solved_batches(
@@ -126,6 +132,11 @@ def _solved_batches(
         try:
             for job in as_completed(jobs):
                 yield job.result()
+        except BrokenProcessPool as error:
+            raise UserError(
+                "a worker process was ended from outside, perhaps for want of memory; "
+                "the same command continues, and --workers 1 needs the least."
+            ) from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -138,7 +149,7 @@ def _solve_and_store(flow: Flow, samples: list[int], parts: Path, device: str) -
 
 
 def _end_with_parent() -> None:
-    """A killed parent cannot tell its workers to stop: each watches it."""
+    """A killed parent cannot tell its workers to stop: each watches it. Ctrl-C ends them without a word."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()
@@ -146,6 +157,7 @@ def _end_with_parent() -> None:
             parent.join()
             os._exit(1)
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=watch, daemon=True).start()
 
 

@@ -192,9 +192,11 @@ def test_ensure_uses_a_larger_file_of_the_same_flow(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("MONARCH_DATA", str(tmp_path))
     larger = ensure(GenerateConfig(**SMALL))  # type: ignore[arg-type]
     assert ensure(GenerateConfig(**SMALL | {"num_samples": 4})) == larger  # type: ignore[arg-type]
+    (tmp_path / "navier_stokes_damaged.h5").write_bytes(b"torn")
     other = ensure(GenerateConfig(**SMALL | {"num_samples": 4, "seed": 1}))  # type: ignore[arg-type]
     assert other.name == "navier_stokes_nu1e-3_N4_T3_8x8_seed1_grid16.h5"
-    assert len(list(tmp_path.glob("*.h5"))) == 2
+    assert len(list(tmp_path.glob("*.h5"))) == 3
+    assert ensure(GenerateConfig(**SMALL)) == larger  # type: ignore[arg-type]
 
 
 def test_fingerprint_tells_what_decides_the_numbers_and_nothing_else(tmp_path: Path) -> None:
