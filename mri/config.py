@@ -1,7 +1,6 @@
 """Options of the MRI commands."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from lab.config import ExperimentConfig, Schedule
@@ -108,7 +107,9 @@ class TrainConfig(ExperimentConfig):
         for key in ("n_train", "slices"):
             value = getattr(self, key)
             if value is not None and value < 1:
-                raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {value}; leave it out for all.")
+                raise UserError(
+                    f"--{key.replace('_', '-')} must be at least 1, not {value}; leave it out for all."
+                )
         if not 0 <= self.shift <= 0.5:
             raise UserError(f"--shift is a share of the field of view from 0 to 0.5, not {self.shift}.")
 
@@ -199,9 +200,9 @@ class EvalConfig:
 class ReconstructConfig:
     """Options of `python -m mri.reconstruct`."""
 
-    weights: str
+    weights: str = ""
     """Weights of a finished run, runs/mri/<name>/weights.safetensors."""
-    input: str
+    input: str = ""
     """A scan, in the layout of SKM-TEA or fastMRI."""
     out: str = "reconstruction.nii.gz"
     """The volume to write, .nii or .nii.gz: magnitude, one frame an echo."""
@@ -210,6 +211,11 @@ class ReconstructConfig:
     what is not zero was sampled."""
     threads: int | None = None
     """CPU threads (default: all)."""
+
+    def __post_init__(self) -> None:
+        for key in ("weights", "input"):
+            if not getattr(self, key):
+                raise UserError(f"--{key} is missing; python -m mri.reconstruct --help shows how to give it.")
 
 
 @dataclass

@@ -52,14 +52,20 @@ class Reconstruction(Experiment):
         return magnitude.mean() + (magnitude.square().mean() if self.config.loss == "mixed" else 0.0)
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
-        mask = torch.stack([self.validation_masks[scan_id] for scan_id in batch.scan_id]).to(batch.kspace.device)
+        mask = torch.stack([self.validation_masks[scan_id] for scan_id in batch.scan_id]).to(
+            batch.kspace.device
+        )
         kspace, maps, target = normalised(batch)
         image = self.model(sample(kspace, mask), maps, mask, batch.echo)
         return {"error": (image.abs() - target.abs()).square().mean((-2, -1))}
 
     def header(self) -> dict[str, Any]:
         config = self.config
-        return {**header(config.model, self.model.plane, vars(config)), "acc": config.acc, "mask": config.mask}
+        return {
+            **header(config.model, self.model.plane, vars(config)),
+            "acc": config.acc,
+            "mask": config.mask,
+        }
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         decay = 0.0 if self.start else self.config.weight_decay

@@ -28,7 +28,9 @@ def reconstruct(config: ReconstructConfig) -> None:
     acc = float(header["acc"]) if config.acc is None else config.acc
     mask = None if acc == 1 else evaluation_masks([scan], acc, header["mask"])[scan.scan_id]
     magnitudes = []
-    with Progress(scan.num_slices * scan.num_echoes, f"reconstructing {scan.scan_id}", unit="slice") as progress:
+    with Progress(
+        scan.num_slices * scan.num_echoes, f"reconstructing {scan.scan_id}", unit="slice"
+    ) as progress:
         for echo in range(scan.num_echoes):
             image = volume.reconstruct(method, scan, echo, mask, progress.advance)
             magnitudes.append(np.abs(image))

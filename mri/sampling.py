@@ -31,7 +31,11 @@ def evaluation_masks(scans: Sequence[Scan], acceleration: float, kind: Kind) -> 
     """Each scan's own mask, bool (ky, kz): the one in its file, else one whose seed is the scan's name."""
     stored = {scan.scan_id: _stored(scan, acceleration, kind) for scan in scans}
     without = [scan for scan in scans if stored[scan.scan_id] is None]
-    made = MaskPool(mask_spec(without, acceleration, kind)).for_scans([s.scan_id for s in without]) if without else {}
+    made = (
+        MaskPool(mask_spec(without, acceleration, kind)).for_scans([s.scan_id for s in without])
+        if without
+        else {}
+    )
     masks = {}
     for scan in scans:
         mask = stored[scan.scan_id]

@@ -35,13 +35,17 @@ def ssim(image: Volume, target: Volume, data_range: float) -> float:
     for first in range(halo, image.shape[0] - halo, SLAB):
         last = min(first + SLAB, image.shape[0] - halo)
         rows = slice(first - halo, last + halo)
-        values = _similarity(image[rows].astype(np.float64), target[rows].astype(np.float64), data_range, halo)
+        values = _similarity(
+            image[rows].astype(np.float64), target[rows].astype(np.float64), data_range, halo
+        )
         total += values.sum()
         count += values.size
     return float(total / count)
 
 
-def _similarity(x: NDArray[np.float64], y: NDArray[np.float64], data_range: float, halo: int) -> NDArray[np.float64]:
+def _similarity(
+    x: NDArray[np.float64], y: NDArray[np.float64], data_range: float, halo: int
+) -> NDArray[np.float64]:
     mean_x, mean_y = _windowed(x, halo), _windowed(y, halo)
     variances = _windowed(x * x, halo) - mean_x**2 + _windowed(y * y, halo) - mean_y**2
     covariance = _windowed(x * y, halo) - mean_x * mean_y

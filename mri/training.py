@@ -40,9 +40,7 @@ def train(config: TrainConfig, source: Source | None = None) -> dict[str, float]
         if config.model not in LEARNED:
             return _choose(method, config, slices, masks, run)
         chosen = [scan for scan in validation if scan.num_echoes > max(config.echoes or [0])]
-        experiment = Reconstruction(
-            method, config, masks, evaluation_masks(chosen, config.acc, config.mask)
-        )
+        experiment = Reconstruction(method, config, masks, evaluation_masks(chosen, config.acc, config.mask))
         best = fit(
             experiment,
             _evenly(slices, config.slices, len(training)),

@@ -43,7 +43,9 @@ class MSense(Method):
         try:
             self.operators = nn.ModuleList(inverse_dft(plane, form, weights, dtype) for _ in range(echoes))
         except ValueError as error:
-            raise UserError(f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}: {error}") from error
+            raise UserError(
+                f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}: {error}"
+            ) from error
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
         image = self.combined(kspace, maps, echo)
