@@ -97,6 +97,11 @@ def spherical_matrix() -> np.ndarray:
     return np.einsum("mla,mb->lmab", LEGENDRE, waves).reshape(12, 40)
 
 
+def random_mm_star(dtype: torch.dtype) -> Tensor:
+    torch.manual_seed(0)
+    return mc.mm_star(12, dtype=dtype).to_dense().detach()
+
+
 def trigonometric_cases() -> list[Case]:
     cases = []
     for name, make, reference in (("dct", mc.dct, scipy.fft.dct), ("dst", mc.dst, scipy.fft.dst)):
@@ -193,6 +198,10 @@ CASES = [
     Case("mm-star", lambda: mc.mm_star(12, dtype=C128)),
     Case("mm-star-squared", lambda: mc.mm_star(8, power=2, dtype=R64)),
     Case("m-star-m", lambda: mc.m_star_m(12, dtype=C128)),
+    Case("factorized", lambda: mc.factorize(random_mm_star(R64)), lambda: random_mm_star(R64).numpy()),
+    Case(
+        "factorized-complex", lambda: mc.factorize(random_mm_star(C128)), lambda: random_mm_star(C128).numpy()
+    ),
     Case("hierarchy", lambda: mc.hierarchy(4, width=2, expansion=2, dtype=R64)),
     Case("dft2", lambda: mc.dft2((4, 6), dtype=C128), lambda: np.kron(fourier(4), fourier(6)), compiled=True),
     Case(
