@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, linear, relu
+from torch.nn.functional import gelu, linear
 
 from pde.models.plane import real_part_matrix
-from pde.models.pointwise import Projection, linear_flops, with_coordinates
+from pde.models.pointwise import PointwiseNet, linear_flops, with_coordinates
 from pde.models.product import mix_channels
 from pde.models.transform import Axis
 
@@ -66,7 +66,7 @@ class PlainOperator(SpectralOperator):
         self.resolution = resolution
         self.lift = nn.Linear(in_frames + 2, width)
         self.layers = nn.ModuleList(PlainLayer(width, modes, plane(), batch_norm) for _ in range(depth))
-        self.project = Projection(width, 128, 1)
+        self.project = PointwiseNet(width, 128, 1, "gelu")
 
     def forward(self, frames: Tensor) -> Tensor:
         x = self.lift(with_coordinates(frames))
@@ -93,12 +93,12 @@ class FactorisedLayer(nn.Module):
         # Xavier's normal numbers, as published: variance 2 / (fan in + fan out) per real number.
         std = (2.0 / (2 * width * modes * 2)) ** 0.5
         self.weight = nn.Parameter(std * torch.randn(2, modes, width, width, 2))
-        self.up, self.down = nn.Linear(width, expansion * width), nn.Linear(expansion * width, width)
+        self.feed_forward = PointwiseNet(width, expansion * width, width, "relu")
 
     def forward(self, x: Tensor) -> Tensor:
         along_x = self._along(x.permute(3, 0, 2, 1), 0).permute(1, 3, 2, 0)
         along_y = self._along(x.permute(3, 0, 1, 2), 1).permute(1, 2, 3, 0)
-        y: Tensor = x + self.down(relu(self.up(along_x + along_y)))
+        y: Tensor = x + self.feed_forward(along_x + along_y)
         return y
 
     def _along(self, x: Tensor, which: int) -> Tensor:

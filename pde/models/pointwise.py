@@ -1,10 +1,14 @@
 """What happens at each point by itself: coordinates in, channels out. Channels are the last axis."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu
+from torch.nn.functional import gelu, relu
+
+Activation = Literal["gelu", "relu"]
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": gelu, "relu": relu}
 
 ROWS_AT_ONCE = 2048
 """Points whose hidden layer is in the cache at the same time."""
@@ -19,52 +23,62 @@ def with_coordinates(field: Tensor) -> Tensor:
 
 
 class TwoLayers(torch.autograd.Function):
-    """W_2 gelu(W_1 x + b_1) + b_2, a few rows at a time, the hidden layer computed again on the way back.
+    """W_2 a(W_1 x + b_1) + b_2, a few rows at a time, the hidden layer computed again on the way back.
 
-    Nothing else of the operator is as wide as the hidden layer: written to memory and read back, it would take half
-    of a training step.
+    Nothing else of an operator is as wide as a hidden layer: written to memory and read back, it would take half of
+    a training step.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, activation: Activation
+    ) -> Tensor:
         ctx.save_for_backward(x, W1, b1, W2)
-        return torch.cat(
-            [torch.addmm(b2, gelu(torch.addmm(b1, rows, W1.T)), W2.T) for rows in x.split(ROWS_AT_ONCE)]
-        )
+        ctx.activation = activation
+        act = ACTIVATIONS[activation]
+        pieces = x.split(ROWS_AT_ONCE)
+        return torch.cat([torch.addmm(b2, act(torch.addmm(b1, rows, W1.T)), W2.T) for rows in pieces])
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, W1, b1, W2 = ctx.saved_tensors
+        act = ACTIVATIONS[ctx.activation]
         by_x, by_W1, by_b1, by_W2 = torch.empty_like(x), *(torch.zeros_like(p) for p in (W1, b1, W2))
         pieces = (part.split(ROWS_AT_ONCE) for part in (x, gradient, by_x))
         for rows, above, by_rows in zip(*pieces, strict=True):
             hidden = torch.addmm(b1, rows, W1.T)
-            by_W2.addmm_(above.T, gelu(hidden))
-            by_hidden = torch.ops.aten.gelu_backward(above @ W2, hidden)
+            by_W2.addmm_(above.T, act(hidden))
+            by_hidden = above @ W2
+            if ctx.activation == "gelu":
+                by_hidden = torch.ops.aten.gelu_backward(by_hidden, hidden)
+            else:
+                by_hidden *= hidden > 0
             by_W1.addmm_(by_hidden.T, rows)
             by_b1 += by_hidden.sum(0)
             torch.mm(by_hidden, W1, out=by_rows)
-        return by_x, by_W1, by_b1, by_W2, gradient.sum(0)
+        return by_x, by_W1, by_b1, by_W2, gradient.sum(0), None
 
 
-class Projection(nn.Module):
-    """channels -> hidden -> out at every point, with GELU between.
+class PointwiseNet(nn.Module):
+    """channels -> hidden -> out at every point.
 
-    >>> project = Projection(20, 128, 1)
+    >>> net = PointwiseNet(20, 128, 1, "gelu")
     >>> x = torch.randn(2, 8, 8, 20)
-    >>> torch.allclose(project(x), project.second(gelu(project.first(x))), atol=1e-6)
+    >>> torch.allclose(net(x), net.second(gelu(net.first(x))), atol=1e-6)
     True
     """
 
-    def __init__(self, channels: int, hidden: int, out: int) -> None:
+    def __init__(self, channels: int, hidden: int, out: int, activation: Activation) -> None:
         super().__init__()
         self.first, self.second = nn.Linear(channels, hidden), nn.Linear(hidden, out)
+        self.activation: Activation = activation
 
     def forward(self, x: Tensor) -> Tensor:
         first, second = self.first, self.second
-        rows = x.reshape(-1, x.shape[-1])
-        out: Tensor = TwoLayers.apply(rows, first.weight, first.bias, second.weight, second.bias)
-        return out.view(*x.shape[:-1], -1)
+        rows, shape = x.reshape(-1, x.shape[-1]), x.shape[:-1]
+        layers = (first.weight, first.bias, second.weight, second.bias)
+        out: Tensor = TwoLayers.apply(rows, *layers, self.activation)
+        return out.view(*shape, -1)
 
 
 def linear_flops(module: nn.Module, points: int) -> int:

@@ -76,8 +76,9 @@ def test_complex_product_has_the_right_derivatives() -> None:
     assert torch.autograd.gradcheck(complex_product, (A, B))
 
 
-def test_tiled_projection_has_the_right_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+def test_tiled_layers_have_the_right_derivatives(activation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pde.models.pointwise.ROWS_AT_ONCE", 3)  # a last piece that is not full
     shapes = ((8, 4), (5, 4), (5,), (2, 5), (2,))
     arguments = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
-    assert torch.autograd.gradcheck(TwoLayers.apply, arguments)
+    assert torch.autograd.gradcheck(lambda *given: TwoLayers.apply(*given, activation), arguments)
