@@ -7,7 +7,6 @@ from typing import Any
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
 
 from data.knee.config import ShowConfig
 from data.sense import centre
@@ -45,11 +44,17 @@ def _draw_echoes(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
     views = _views(scan, knee=not str(file.attrs.get("origin", "")).startswith("real magnitudes"))
     drawn, panels = figure(scan.num_echoes, len(views), width=2.4, height=2.6)
     for echo in range(scan.num_echoes):
-        limit = _bright(np.abs(file[TARGET][:: max(1, scan.num_slices // 16), :, :, echo, 0]))
+        volume = np.abs(file[TARGET][..., echo, 0])
+        limit = float(np.percentile(volume[:: max(1, scan.num_slices // 16)], 99.3))
         for panel, (name, view, aspect) in zip(panels[echo], views, strict=True):
-            image = np.abs(_take(file[TARGET], view, echo))
             show_image(
-                panel, image, title=f"{name}, E{echo + 1}", cmap=IMAGE_MAP, vmin=0, vmax=limit, aspect=aspect
+                panel,
+                volume[view],
+                title=f"{name}, E{echo + 1}",
+                cmap=IMAGE_MAP,
+                vmin=0,
+                vmax=limit,
+                aspect=aspect,
             )
     drawn.suptitle(title)
     return save(drawn, path)
@@ -64,19 +69,6 @@ def _views(scan: SkmTeaScan, knee: bool) -> list[tuple[str, tuple[Any, ...], flo
     every = slice(None)
     sagittal = [("sagittal", (every, every, int(z * place)), dx / dy) for place in (0.32, 0.5, 0.66)]
     return [*sagittal, ("axial", (x // 2,), dy / dz), ("coronal", (every, y // 2), dx / dz)]
-
-
-def _take(target: Any, view: tuple[Any, ...], echo: int) -> NDArray[np.complex64]:
-    """A plane of the volume; a plane across all slices is put together slice by slice."""
-    if isinstance(view[0], int):
-        plane: NDArray[np.complex64] = target[view[0], :, :, echo, 0]
-        return plane
-    rest = (*view[1:], slice(None))[:2]
-    return np.stack([target[i, :, :, echo, 0][rest] for i in range(target.shape[0])])
-
-
-def _bright(values: NDArray[np.float32]) -> float:
-    return float(np.percentile(values, 99.3))
 
 
 def _draw_maps(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
