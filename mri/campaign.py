@@ -34,14 +34,17 @@ def campaign(config: TableConfig) -> None:
 
 
 def planned(config: TableConfig, prefix: str) -> Iterator[dict[str, Any]]:
-    """The options of every run: accelerations x methods, then the further numbers of scans for those that learn."""
+    """The options of every run: few-shot runs of the methods that learn, then accelerations x methods.
+
+    As in the paper, the U-Net stands in the few-shot table only. Of SENSE there is nothing to train.
+    """
     shared = {each.name: getattr(config, each.name) for each in fields(TrainConfig)}
-    wanted = [
-        (method, acc, config.n_train) for acc in config.accs for method in config.methods if method != "sense"
+    learned = [method for method in config.methods if method in LEARNED]
+    wanted: list[tuple[str, float, int | None]] = [
+        (method, config.accs[0], n) for n in config.few_shot for method in learned
     ]
-    wanted += [
-        (method, config.accs[0], n) for n in config.few_shot for method in config.methods if method in LEARNED
-    ]
+    others = [method for method in config.methods if method not in ("sense", "unet")]
+    wanted += [(method, acc, config.n_train) for acc in config.accs for method in others]
     for method, acc, n in dict.fromkeys(wanted):
         name = f"{prefix}-{method}-acc{acc:g}-n{n or 'all'}-seed{config.seed}"
         yield shared | {"model": method, "acc": acc, "n_train": n, "name": name, "resume": True}

@@ -166,7 +166,7 @@ class TableConfig(TrainConfig):
     few_shot: list[int] = field(default_factory=lambda: [1, 2, 3, 5])
     """Numbers of training scans of the second table, at the first of --accs."""
     methods: list[ModelName] = field(default_factory=lambda: list(MODELS))  # type: ignore[arg-type]
-    """Methods of the first table; the second has those of them that learn."""
+    """Methods to compare; the few-shot table has those of them that learn, the U-Net stands in it alone."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

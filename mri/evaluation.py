@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from data.masks.pool import density
+from data.masks.spec import Kind
 from data.slices import Scan
 from lab.console import say
 from lab.errors import UserError
@@ -139,7 +140,7 @@ def _method(result: Result, scan: Scan) -> Method:
     return load(result.runs[-1].weights)[0] if result.runs else Sense(scan.matrix_shape[1:])
 
 
-def _sampling(results: Sequence[Result]) -> str:
+def _sampling(results: Sequence[Result]) -> Kind:
     return next(result.runs[0].config["mask"] for result in results if result.runs)
 
 

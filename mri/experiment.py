@@ -1,6 +1,6 @@
 """A reconstruction method in training."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -36,7 +36,8 @@ class Reconstruction(Experiment):
         self.start = [parameter.detach().clone() for parameter in model.parameters()] if pulled else []
 
     def loss(self, batch: Slice) -> Tensor:
-        numbers = draw(self.config.seed, self.current_epoch, batch.position, len(self.masks))
+        positions = cast(Tensor, batch.position)  # the fields of a batch are those of a slice, stacked
+        numbers = draw(self.config.seed, self.current_epoch, positions, len(self.masks))
         mask = self.masks[numbers.to(self.masks.device)]
         kspace, maps, target = normalised(batch)
         if self.config.shift:

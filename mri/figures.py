@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ def draw_reconstructions(
         figure.suptitle(title)
         for column, (name, image) in enumerate(panels.items()):
             label = name if name == "target" else f"{name}, {psnr(images[name], target):.1f} dB"
-            options = {"vmin": 0, "vmax": top, "cmap": plot.IMAGE_MAP, "aspect": aspect}
+            options: dict[str, Any] = {"vmin": 0, "vmax": top, "cmap": plot.IMAGE_MAP, "aspect": aspect}
             plot.show_image(axes[0, column], image, title=label, **options)
             plot.show_image(axes[1, column], image[region], **options)
             error = np.abs(image - reference)

@@ -49,7 +49,7 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table 
     """Differences to a reference at the same acceleration, scan by scan, with Wilcoxon's signed-rank test."""
     from scipy.stats import wilcoxon
 
-    references = {}
+    references: dict[float, Result] = {}
     for result in results:
         if result.label == reference and (
             result.acc not in references or result.n > references[result.acc].n

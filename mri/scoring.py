@@ -124,7 +124,3 @@ def _mean(per_seed: list[list[Row]]) -> list[Row]:
 
 def _content(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _bits(mask: Tensor) -> bytes:
-    return mask.numpy().tobytes()

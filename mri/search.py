@@ -1,6 +1,7 @@
 """Choosing the one number of a method on the training scans."""
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -51,7 +52,7 @@ def _examples(slices: SliceDataset) -> Slice:
 @torch.no_grad()
 def _loss(method: nn.Module, examples: Slice, masks: Tensor, seed: int) -> float:
     """Mean squared error of the magnitude in dB, averaged over slices: minus a mean pSNR, up to a constant."""
-    mask = masks[draw(seed, 0, examples.position, len(masks))]
+    mask = masks[draw(seed, 0, cast(Tensor, examples.position), len(masks))]
     kspace, maps, target = normalised(examples)
     image = method(sample(kspace, mask), maps, mask, examples.echo)
     squared = (image.abs() - target.abs()).square().mean((-2, -1))

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from math import log2, prod
 
+import torch
 from torch import Tensor, nn
 
 
@@ -11,7 +12,7 @@ class Method(nn.Module, ABC):
 
     def __init__(self, plane: tuple[int, int]) -> None:
         super().__init__()
-        self.plane = tuple(plane)
+        self.plane: tuple[int, int] = (plane[0], plane[1])
 
     @abstractmethod
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
@@ -38,14 +39,7 @@ class Tunable(Method):
 
     def __init__(self, plane: tuple[int, int], strength: float) -> None:
         super().__init__(plane)
-        self.register_buffer("strength", strength_tensor(strength))
-
-
-def strength_tensor(value: float) -> Tensor:
-    """A number as a state dict holds it, in double precision."""
-    import torch
-
-    return torch.tensor(value, dtype=torch.float64)
+        self.register_buffer("strength", torch.tensor(strength, dtype=torch.float64))
 
 
 def fft_flops(plane: tuple[int, ...]) -> int:
