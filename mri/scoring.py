@@ -95,9 +95,8 @@ def _scores(
     """Scores of every scan and echo; a scan that was scored before with these weights and mask is read."""
     missing, known = [], {}
     for scan in scans:
-        key = fingerprint(
-            [METRICS_VERSION, weights, scan.file_key, hashlib.sha256(_bits(masks[scan.scan_id])).hexdigest()]
-        )
+        sampled = hashlib.sha256(masks[scan.scan_id].numpy().tobytes()).hexdigest()
+        key = fingerprint([METRICS_VERSION, weights, scan.file_key, sampled])
         path = folder / f"{scan.scan_id}-{key}.json"
         known[scan.scan_id] = path
         if not path.exists():

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from data import sense
 from lab.errors import UserError
-from monarch_core import GridMonarch, LinearOperator, Monarch, Product, Separable, dft2, grid_dft
+from monarch_core import LinearOperator, Monarch, Product, Separable, dft2, grid_dft
 from mri.models.method import Method, sense_flops
 
 Form = Literal["separable", "grid"]
@@ -110,4 +110,4 @@ def _grid(plane: tuple[int, int], weights: Weights | None, dtype: torch.dtype) -
         both = weights if isinstance(weights, Tensor) else torch.outer(*weights)
         # Row a of the grid is block a of R, so R[a, :, b] takes the weight of frequency (a, b) alone.
         operator.monarch = operator.monarch.scaled(right=both.to(torch.complex128).flatten())
-    return cast(GridMonarch, operator.to(dtype.to_real()))
+    return operator.to(dtype.to_real())
