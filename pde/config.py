@@ -39,6 +39,8 @@ class DataConfig:
     """Trajectories that choose the best weights, those after the training ones."""
     num_test: int = 200
     """Trajectories to test on, the last; training never reads them."""
+    resolution: int | None = None
+    """Points per side to train and test on: every so-manieth of the file's; all of them when not given."""
     precision: Precision = "float64"
     """Generated data: arithmetic of the solver."""
     max_grid: int = 256
@@ -49,6 +51,8 @@ class DataConfig:
         for key in ("num_train", "num_val", "num_test"):
             if getattr(self, key) < 1:
                 raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {getattr(self, key)}.")
+        if self.resolution is not None and self.resolution < 4:
+            raise UserError(f"--resolution must be at least 4, not {self.resolution}.")
 
     def generation(self, seed: int = 0) -> GenerateConfig:
         """The data set to make, or to find made, when no file is given."""
@@ -185,6 +189,8 @@ class TableConfig:
     """Wall-clock time of each training."""
     recipe: Recipe = "markov"
     """Recipe of all runs."""
+    resolution: int | None = None
+    """Points per side, as in `python -m pde.train`."""
     prefix: str = "table"
     """Beginning of the runs' names; finished ones with the same name are not repeated."""
     threads: int | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from data.navier_stokes.reader import Trajectories, open_trajectories
+from data.navier_stokes.reader import open_trajectories
 from lab import weights
 from lab.console import say
 from lab.errors import UserError
@@ -44,12 +44,11 @@ class Evaluation:
         return self.model if self.seed == 0 else f"{self.model}, seed {self.seed}"
 
 
-def evaluate(forecaster: Forecaster, test: Trajectories, batch_size: int) -> tuple[Tensor, Tensor]:
+def evaluate(forecaster: Forecaster, trajectories: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
     """Truth and forecast of all frames after the first ten, each (sample, x, y, frame)."""
-    if test.frames <= FRAMES_IN:
-        raise UserError(f"{test.source.path} has {test.frames} frames; a forecast starts from {FRAMES_IN}.")
-    forecaster = forecaster.at_resolution(test.resolution)
-    trajectories = test.load()
+    if trajectories.shape[-1] <= FRAMES_IN:
+        raise UserError(f"the data has {trajectories.shape[-1]} frames; a forecast starts from {FRAMES_IN}.")
+    forecaster = forecaster.at_resolution(trajectories.shape[1])
     with torch.inference_mode():
         forecasts = [forecaster.forecast(batch) for batch in trajectories.split(batch_size)]
     return trajectories[..., FRAMES_IN:], torch.cat(forecasts)
@@ -60,7 +59,7 @@ def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evalu
     return [
         _evaluation(
             run.weights,
-            _test_samples(run, config),
+            *_test_samples(run, config),
             config,
             name=run.folder.name,
             seed=run.config["seed"],
@@ -73,20 +72,22 @@ def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evalu
 def evaluate_weights(config: EvalConfig) -> list[Evaluation]:
     """Every given weights file on the test samples of `config.data`."""
     assert config.data is not None
-    test = _last(open_trajectories(config.data), config.num_test)
-    return [_evaluation(path, test, config, name=str(path)) for path in config.weights]
+    test, nu = _from_file(config.data, config.num_test)
+    return [_evaluation(path, test, nu, config, name=str(path)) for path in config.weights]
 
 
-def _evaluation(path: Path, test: Trajectories, config: EvalConfig, name: str, **known: Any) -> Evaluation:
+def _evaluation(
+    path: Path, trajectories: Tensor, nu: float | None, config: EvalConfig, name: str, **known: Any
+) -> Evaluation:
     loaded = weights.load(path)
     forecaster = from_weights(loaded, str(path))
     parameters = sum(parameter.numel() for parameter in forecaster.parameters())
-    say(f"{name}: {len(test)} forecasts")
-    truth, prediction = evaluate(forecaster, test, config.batch_size)
+    say(f"{name}: {len(trajectories)} forecasts")
+    truth, prediction = evaluate(forecaster, trajectories, config.batch_size)
     return Evaluation(
         name=name,
         model=loaded.header["model"],
-        nu=test.nu or loaded.header["nu"],
+        nu=nu or loaded.header["nu"],
         parameters=parameters,
         errors=relative_error(prediction, truth),
         per_frame=error_per_frame(prediction, truth),
@@ -98,17 +99,19 @@ def _evaluation(path: Path, test: Trajectories, config: EvalConfig, name: str, *
     )
 
 
-def _test_samples(run: FinishedRun, config: EvalConfig) -> Trajectories:
+def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Tensor, float | None]:
     if config.data is not None:
-        return _last(open_trajectories(config.data), config.num_test)
+        return _from_file(config.data, config.num_test)
     chosen = {field.name: run.config[field.name] for field in fields(DataConfig)}
     chosen["data"] = None if chosen["data"] is None else Path(chosen["data"])
-    test = Split(DataConfig(**chosen)).test
-    return _last(test, config.num_test)
+    split = Split(DataConfig(**chosen))
+    return split.load(split.test)[-(config.num_test or 0) :], split.test.nu
 
 
-def _last(trajectories: Trajectories, count: int | None) -> Trajectories:
-    return trajectories if count is None else trajectories.split(0, count)[1]
+def _from_file(path: Path, count: int | None) -> tuple[Tensor, float | None]:
+    trajectories = open_trajectories(path)
+    chosen = trajectories if count is None else trajectories.split(0, count)[1]
+    return chosen.load(), trajectories.nu
 
 
 def _pace(run: FinishedRun) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from data.navier_stokes.reader import open_trajectories
+from torch import Tensor
+
+from data.navier_stokes.reader import Trajectories, open_trajectories
 from lab.errors import UserError
 from pde.config import FRAMES_IN, DataConfig
 
@@ -27,6 +29,11 @@ class Split:
             )
         known, self.test = everything.split(train + val, test)
         self.train, self.validation = known.split(train, val)
+        self.stride = _stride(everything, config.resolution)
+
+    def load(self, part: Trajectories) -> Tensor:
+        """All samples of a part at once, as w[sample, x, y, frame], at the resolution asked for."""
+        return part.load()[:, :: self.stride, :: self.stride].contiguous()
 
     def describe(self) -> dict[str, Any]:
         """What a run's manifest says of its data."""
@@ -35,4 +42,17 @@ class Split:
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         origin = "simulated" if self.config.data is None else "file"
         ranges = {name: [part.samples.start, part.samples.stop] for name, part in parts.items()}
+        whole["resolution"] //= self.stride
         return {**whole, "origin": origin, "samples": ranges}
+
+
+def _stride(trajectories: Trajectories, resolution: int | None) -> int:
+    there = trajectories.resolution
+    if resolution is None:
+        return 1
+    if there % resolution:
+        raise UserError(
+            f"--resolution {resolution} does not divide the {there} points of {trajectories.source.path}; "
+            f"take {there} or a divisor of it."
+        )
+    return there // resolution

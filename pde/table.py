@@ -47,6 +47,7 @@ def runs(config: TableConfig) -> Iterator[TrainConfig]:
                     "seed": seed,
                     "minutes": config.minutes,
                     "recipe": config.recipe,
+                    "resolution": config.resolution,
                     "threads": config.threads,
                     "name": name,
                     "resume": True,

@@ -20,8 +20,8 @@ def train(config: TrainConfig) -> dict[str, float]:
 
     prepare(config)
     split = Split(config)
-    trajectories = split.train.load()
-    validation = TensorDataset(split.validation.load())
+    trajectories = split.load(split.train)
+    validation = TensorDataset(split.load(split.validation))
     torch.manual_seed(config.seed)
     training, data = make_training(config, trajectories)
     if config.minutes is not None:
