@@ -61,6 +61,7 @@ def hartley(
     >>> torch.allclose(H @ H, torch.eye(12, dtype=torch.float64))
     True
     """
+    gain = norm_gain(norm, n)
     ones = torch.ones(n, dtype=torch.complex128)
-    spec = TwistedDFT(n, (1 + 1j) * ones, ones, norm_gain(norm, n), real=True)
+    spec = TwistedDFT(n, (1 + 1j) * ones, ones, gain, real=True)
     return spec.operator(blocks, pad, dtype, "the Hartley transform")

@@ -79,6 +79,7 @@ def trigonometric_spec(
         type = {1: 1, 2: 3, 3: 2, 4: 4}[type]
         norm = "ortho" if norm == "ortho" else "backward" if norm == "forward" else "forward"
     length = 2 * n if type != 1 else 2 * (n + 1) if sine else 2 * (n - 1)
+    gain = norm_gain(norm, length)
     s, c = (1, 1j) if sine else (0, 1)
     m, order = arange(n), _makhoul_order(n)
     sign = where(order % 2 == 1, -1.0, 1.0) if sine else torch.ones(n)
@@ -95,7 +96,7 @@ def trigonometric_spec(
         )
     left, right = _edge_weights(n, type, sine, norm == "ortho")
     spec.left, spec.right = spec.left * left, spec.right * right
-    spec.gain, spec.real = 2 * norm_gain(norm, length), True
+    spec.gain, spec.real = 2 * gain, True
     return spec
 
 

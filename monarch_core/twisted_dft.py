@@ -97,6 +97,8 @@ class TwistedDFT:
 
 def norm_gain(norm: Norm | None, length: int, inverse: bool = False) -> float:
     """The factor that `norm` puts on a transform of logical length n: 1, n^(-1/2) or 1/n."""
+    if length < 1:
+        raise ValueError(f"a transform needs at least one point; its logical length is {length}.")
     exponents = {None: 0.0, "backward": 0.0, "ortho": -0.5, "forward": -1.0}
     if norm not in exponents:
         raise ValueError(f'norm is "backward", "ortho" or "forward"; got {norm!r}.')

@@ -212,6 +212,8 @@ def test_half_types_under_autocast(assert_close):
         (lambda: mc.dct(12, dtype=torch.complex64), TypeError, "is real"),
         (lambda: mc.dft(12, blocks=(5, 2)), ValueError, r"whose product is 12; got \(5, 2\)"),
         (lambda: mc.dft(12, norm="unitary"), ValueError, '"backward", "ortho" or "forward"'),
+        (lambda: mc.dft(0), ValueError, "at least one point"),
+        (lambda: mc.dct(-4), ValueError, "at least one point"),
         (lambda: mc.dct(12, type=5), ValueError, "types 1, 2, 3 and 4; got type=5"),
         (lambda: mc.dct(1, type=1), ValueError, "at least 2 points"),
         (lambda: mc.dct(97), ValueError, "97 is prime"),
