@@ -153,7 +153,7 @@ def _diagonals(blocks: Tensor, A: Tensor, C: Tensor) -> Tensor:
 
 
 def _refined(blocks: Tensor, A: Tensor, D: Tensor, C: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Least squares for A, C and D in turn, each over all blocks at once, as long as the residual halves.
+    """Least squares for A, C and D in turn, each over all blocks at once, as long as the residual falls.
 
     The columns of A and the rows of C are kept at norm 1; R carries the sizes.
     """
@@ -162,7 +162,7 @@ def _refined(blocks: Tensor, A: Tensor, D: Tensor, C: Tensor) -> tuple[Tensor, T
     for _ in range(SWEEPS):
         D, A, C = D * _norms(A, -2)[:, None] * _norms(C, -1), A / _norms(A, -2, True), C / _norms(C, -1, True)
         residual = _residual(blocks, A, D, C)
-        if not residual < 0.5 * best:
+        if not residual < 0.9 * best:
             break
         best, kept = residual, (A, D, C)
         # M_i: = A_i (D_ij C_j)_j for every row of blocks, then M_:j = (A_i D_ij)_i C_j for every column.
