@@ -93,7 +93,7 @@ def _paint_knee(painter: Painter, subject: Subject, wide: Axes, x: Field, y: Fie
     noise = {name: texture[1:-1] for name, texture in textures.items()}
     rows = Rows(x.mean(axis=(1, 2)), y, z)
     bones = hard.build_bones(x, y, z, t)
-    leak = 1 + 0.35 * t.fat_leak * np.maximum(noise["leak"], -0.5)
+    leak = 1 + 0.14 * t.fat_leak * np.maximum(noise["leak"], -0.5)
     septa = np.exp(-((noise["septum"] / 0.12) ** 2)) * np.clip(0.5 + 0.5 * noise["patch"], 0.0, 1.0)
     fat = leak * (0.95 + 0.06 * noise["grain"] + 0.05 * noise["patch"] + 0.25 * septa)
 
