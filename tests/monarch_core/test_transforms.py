@@ -9,6 +9,7 @@ import torch
 import monarch_core as mc
 from monarch_core import Monarch, Product
 from monarch_core.fourier import dft_spec
+from monarch_core.fourier_factors import root_of_unity
 from monarch_core.trigonometric import trigonometric_spec
 
 # odd, square of a prime, twice an odd prime, the paper's image sizes, a power of two, and a large one
@@ -44,6 +45,11 @@ def test_centered_dft_is_shift_transform_shift(n, assert_close):
 def test_dft_in_single_precision(n, error, assert_close):
     x = complex_batch(4, n)
     assert_close(mc.dft(n)(x.to(torch.complex64)), torch.fft.fft(x).to(torch.complex64), tolerance=error)
+
+
+def test_angles_are_reduced_before_any_rounding():
+    power = torch.arange(-20, 20)
+    assert torch.equal(root_of_unity(power + 12 * 10**15, 12), root_of_unity(power, 12))
 
 
 @pytest.mark.parametrize("blocks", [(2, 30), (30, 2), (6, 10), (12, 5), 4, (1, 60), (60, 1)])
