@@ -110,9 +110,9 @@ def open_trajectories(
     if h5py.is_hdf5(path) or path.suffix in (".h5", ".hdf5"):
         with open_file(path) as file:
             generated = "fingerprint" in file.attrs
-        source = Generated(path) if generated else Public(path)
+        source = Generated(path) if generated else Public(path, num_samples, frames)
     else:
-        source = Public(path)
+        source = Public(path, num_samples, frames)
     available, _, _, frames_there = source.shape
     for what, flag, wanted, there in (
         ("samples", "num_samples", num_samples, available),
@@ -190,10 +190,13 @@ class Generated:
 
 
 class Public:
-    """A MATLAB file of the FNO authors, v5 or v7.3, held in memory; a process that unpickles it reads it again."""
+    """A MATLAB file of the FNO authors, v5 or v7.3, its first samples and frames held in memory.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    A process that unpickles it reads it again.
+    """
+
+    def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
+        self.path, self._kept = path, (num_samples, frames)
         self.nu = viscosity_in_name(path.name)
         self._u: Array | None = self._load()
         self.shape = _checked_shape(self._u.shape, path)
@@ -208,27 +211,28 @@ class Public:
         return self._u[sample]
 
     def _load(self) -> Array:
-        u = _load_v73(self.path) if h5py.is_hdf5(self.path) else _load_v5(self.path)
-        return np.ascontiguousarray(u, dtype=np.float32)
+        load = _load_v73 if h5py.is_hdf5(self.path) else _load_v5
+        return np.ascontiguousarray(load(self.path, *self._kept), dtype=np.float32)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_u": None}
 
 
-def _load_v73(path: Path) -> npt.NDArray[Any]:
+def _load_v73(path: Path, num_samples: int | None, frames: int | None) -> npt.NDArray[Any]:
     """HDF5 written by MATLAB has its axes in reverse; a copy saved by others may not, as its times tell."""
     with open_file(path) as file:
         u = _dataset(file, path)
+        _checked_shape(u.shape, path)
         times = file["t"].size if "t" in file else None
         straight = times is not None and u.shape[-1] == times and u.shape[0] != times
         try:
-            values = u[...]
+            values = u[:num_samples, :, :, :frames] if straight else u[:frames, :, :, :num_samples]
         except OSError as error:
             raise UserError(f"{path} cannot be read ({error}); it is truncated: copy it again.") from error
     return values if straight else values.T
 
 
-def _load_v5(path: Path) -> npt.NDArray[Any]:
+def _load_v5(path: Path, num_samples: int | None, frames: int | None) -> npt.NDArray[Any]:
     from scipy.io import loadmat, whosmat
 
     try:
@@ -242,7 +246,9 @@ def _load_v5(path: Path) -> npt.NDArray[Any]:
         raise UserError(
             f"{path} has no array u, but {', '.join(keys) or 'nothing'}; it is truncated or another file."
         )
-    return np.asarray(found["u"])
+    u = np.asarray(found["u"])
+    _checked_shape(u.shape, path)
+    return u[:num_samples, :, :, :frames]
 
 
 def _dataset(file: h5py.File, path: Path) -> h5py.Dataset:
