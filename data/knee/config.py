@@ -32,7 +32,7 @@ class GenerateConfig:
     out: str | None = None
     """Folder to write (default: datasets/knees-<size>)."""
     size: Literal["laptop", "full"] = "laptop"
-    """laptop: 32 x 96 x 40, 10 MB a subject; full: 512 x 512 x 160, SKM-TEA's own, about 2.5 GB a subject."""
+    """laptop: 32 x 96 x 40, 10 MB a subject; full: 512 x 512 x 160, SKM-TEA's own, 3.1 GB a subject."""
     shape: Shape | None = None
     """Matrix along (x, y, z) after zero-padding, instead of a size: --shape [64,128,40]."""
     coils: Literal[8, 16] = 8

@@ -133,7 +133,7 @@ def round_mantissa(values: Tensor, bits: int) -> Tensor:
     """Complex numbers whose parts keep `bits` binary digits behind the leading one, to nearest.
 
     >>> round_mantissa(torch.tensor([1.0 + 0.3j]), 4)
-    tensor([1.0000+0.2969j])
+    tensor([1.+0.2969j])
     """
     drop = 23 - bits
     parts = torch.view_as_real(values.contiguous()).view(torch.int32)

@@ -69,7 +69,7 @@ def qdess_echoes(
 
     >>> first, second = qdess_echoes(1240.0, 39.0)
     >>> print(f"{first:.3f} {second / first:.3f}")
-    0.119 0.321
+    0.067 0.359
     """
     t1, t2 = np.asarray(t1, float), np.asarray(t2, float)
     e1, e2 = np.exp(-repetition / t1), np.exp(-repetition / t2)
