@@ -21,7 +21,8 @@ DTYPES = [torch.float64, torch.complex128]
 
 @pytest.fixture(autouse=True)
 def several_chunks(monkeypatch):
-    """Chunks of two rows, so that small tests walk over several, the last one incomplete."""
+    """The fast path at every size, in chunks of two rows: small tests walk over several, the last incomplete."""
+    monkeypatch.setattr(module, "FEW_ELEMENTS", {"training": 0, "inference": 0})
     monkeypatch.setattr(module, "_rows_per_chunk", lambda x, R, L: 2)
 
 
