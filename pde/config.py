@@ -78,9 +78,9 @@ class TrainConfig(DataConfig, ExperimentConfig):
     """With --recipe markov: standard deviation of the noise on the normalised input."""
 
     width: int | None = None
-    """Channels; by default 20 (fno), 32 (ffno), 43 (resnet) and for mno those of its twin."""
+    """Channels; by default 20, and 43 for resnet."""
     modes: int | None = None
-    """Kept frequencies per axis; by default 12 (fno), 16 (ffno) and for mno those of its twin."""
+    """Kept frequencies per axis; 12 by default."""
     depth: int | None = None
     """Spectral layers; 4 by default."""
     expansion: int | None = None
@@ -88,14 +88,14 @@ class TrainConfig(DataConfig, ExperimentConfig):
     batch_norm: bool = False
     """fno: batch norm after each layer, as in the model whose parameters were published."""
     twin: Literal["fno", "ffno"] | None = None
-    """mno: the Fourier operator whose architecture it has; ffno by default."""
+    """mno: the Fourier operator whose architecture it has; fno by default."""
     form: Literal["separable", "monarch", "grid"] | None = None
     """mno: one matrix for all rows and one for all columns (separable, the default), the same factorised as Monarch
     matrices (monarch), or a matrix for each row and each kept column (grid)."""
     start: Literal["dft", "dct", "dst", "random"] | None = None
     """mno: where the transforms begin; dft by default."""
     groups: int | None = None
-    """mno: groups of channels with transforms of their own."""
+    """mno: groups of channels with transforms of their own; 5 by default."""
     shared: bool = False
     """mno: the same transforms in all layers."""
     transform_lr: float = 0.3
@@ -126,8 +126,10 @@ class TrainConfig(DataConfig, ExperimentConfig):
                     f"--{key.replace('_', '-')} does nothing with --model {self.model}; "
                     f"it belongs to {', '.join(name for name, keys in MODEL_OPTIONS.items() if key in keys)}."
                 )
-        if self.form == "grid" and (self.twin or "ffno") == "ffno":
-            raise UserError("--form grid needs the transform of a plane: add --twin fno.")
+        if self.form == "grid" and self.twin == "ffno":
+            raise UserError("--form grid needs the transform of a plane: leave --twin ffno out.")
+        if self.form == "grid" and (self.groups or 1) > 1:
+            raise UserError("--form grid has one group of channels: leave --groups out.")
 
     def model_options(self) -> dict[str, Any]:
         """What was chosen for the model; its defaults are left out."""
@@ -191,6 +193,8 @@ class TableConfig:
     """Recipe of all runs."""
     resolution: int | None = None
     """Points per side, as in `python -m pde.train`."""
+    num_train: int | None = None
+    """Trajectories to train on; the preset's when not given."""
     prefix: str = "table"
     """Beginning of the runs' names; finished ones with the same name are not repeated."""
     threads: int | None = None

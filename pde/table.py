@@ -52,6 +52,8 @@ def runs(config: TableConfig) -> Iterator[TrainConfig]:
                     "name": name,
                     "resume": True,
                 }
+                if config.num_train is not None:
+                    chosen["num_train"] = config.num_train
                 known = {field.name for field in fields(TrainConfig)}
                 yield TrainConfig(**{key: value for key, value in chosen.items() if key in known})
 

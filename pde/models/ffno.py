@@ -14,8 +14,8 @@ class FFNO(FactorisedOperator):
         in_frames: int,
         resolution: int,
         *,
-        width: int = 32,
-        modes: int = 16,
+        width: int = 20,
+        modes: int = 12,
         depth: int = 4,
         expansion: int = 2,
     ) -> None:

@@ -18,13 +18,13 @@ def mno(
     in_frames: int,
     resolution: int,
     *,
-    twin: Twin = "ffno",
+    twin: Twin = "fno",
     form: Form = "separable",
     start: Start = "dft",
-    groups: int = 1,
+    groups: int = 5,
     shared: bool = False,
-    width: int | None = None,
-    modes: int | None = None,
+    width: int = 20,
+    modes: int = 12,
     depth: int = 4,
     expansion: int = 2,
 ) -> SpectralOperator:
@@ -35,11 +35,12 @@ def mno(
         form: separable (one matrix for all rows, one for all columns), monarch (the same, each a Monarch matrix
             of the axis's length), grid (a matrix for each row and each kept column).
         start: where the transforms begin.
-        groups: groups of channels, each with its own transforms.
+        groups: groups of channels, each with its own transforms; the grid form has one.
         shared: whether all layers use the same transforms.
-        width, modes: the twin's by default.
+        width, modes, depth, expansion: as in the twin.
     """
-    width, modes = width or {"fno": 20, "ffno": 32}[twin], modes or {"fno": 12, "ffno": 16}[twin]
+    if width % groups:
+        raise ValueError(f"{width} channels cannot be shared out among {groups} groups.")
 
     def axis(signed: bool) -> Axis:
         if form == "monarch":

@@ -20,7 +20,7 @@ def train_small(flow_file: Path, *words: str) -> int:
 
 def test_train_then_eval_writes_tables_and_figures(flow_file: Path, workplace: Path) -> None:
     assert train_small(flow_file, "--model", "fno", "--width", "4", "--modes", "3", "--name", "a") == 0
-    words = ["--recipe", "fno", "--width", "4", "--modes", "3", "--name", "b"]
+    words = ["--recipe", "fno", "--width", "5", "--modes", "3", "--name", "b"]
     assert train_small(flow_file, "--model", "mno", *words) == 0
     assert run("python -m pde.eval", {"": evaluate}, ["--samples", "[1]"]) == 0
     results = workplace / "runs" / "pde" / "results"
@@ -73,7 +73,7 @@ def test_table_skips_what_is_finished(
         (["--model", "mon"], "--model takes one of mno, fno, ffno, unet, tfnet, resnet"),
         (["--data", "nowhere.h5"], "nowhere.h5"),
         (["--model", "unet", "--modes", "3"], "--modes does nothing with --model unet"),
-        (["--form", "grid"], "add --twin fno"),
+        (["--form", "grid", "--twin", "ffno"], "leave --twin ffno out"),
         (["--minutes", "0"], "--minutes must be above 0"),
     ],
 )

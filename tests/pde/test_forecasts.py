@@ -106,7 +106,7 @@ def test_rollout_loss_reaches_the_first_step_through_all_others() -> None:
 
 
 def test_transforms_are_a_slower_group_that_decays_towards_its_start() -> None:
-    options = config(model="mno", twin="fno", transform_lr=0.1, transform_decay=0.7)
+    options = config(model="mno", groups=2, transform_lr=0.1, transform_decay=0.7)
     training, _ = make_training(options, torch.randn(2, 16, 16, 12))
     ordinary, transforms = training.parameter_groups()
     assert transforms["lr"] == pytest.approx(0.1 * options.lr)
@@ -130,7 +130,7 @@ def test_a_file_of_another_viscosity_is_refused(flow_file: Path) -> None:
 
 
 def test_fourier_operator_moves_to_a_finer_grid() -> None:
-    forecaster = Forecaster(build("mno", 1, 16, twin="ffno", width=4, modes=3), 1, residual=True).eval()
+    forecaster = Forecaster(build("mno", 1, 16, twin="ffno", width=5, modes=3), 1, residual=True).eval()
     t = torch.arange(32) / 32 * 2 * torch.pi
     field = (torch.sin(t)[:, None] * torch.cos(2 * t))[None, ..., None]
     coarse = forecaster(field[:, ::2, ::2])
@@ -143,8 +143,8 @@ def test_fourier_operator_moves_to_a_finer_grid() -> None:
     ("name", "options", "reason"),
     [
         ("resnet", {"width": 4}, "kernel"),
-        ("mno", {"twin": "fno", "form": "grid", "width": 4, "modes": 3}, "row of its grid"),
-        ("mno", {"start": "dct", "width": 4, "modes": 3}, "cosines"),
+        ("mno", {"twin": "fno", "form": "grid", "width": 5, "modes": 3}, "row of its grid"),
+        ("mno", {"start": "dct", "width": 5, "modes": 3}, "cosines"),
     ],
 )
 def test_other_models_say_why_they_stay(name: str, options: dict[str, Any], reason: str) -> None:

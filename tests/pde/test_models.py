@@ -21,10 +21,10 @@ SMALL = {
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, SMALL.get(name, {})) for name in MODELS),
-    ("mno", {"twin": "ffno", "width": 4, "modes": 3}),
-    ("mno", {"twin": "fno", "form": "grid", "width": 4, "modes": 3}),
-    ("mno", {"twin": "fno", "form": "monarch", "width": 4, "modes": 3}),
-    ("mno", {"twin": "ffno", "form": "monarch", "width": 4, "modes": 3, "shared": True}),
+    ("mno", {"twin": "ffno", "width": 4, "modes": 3, "groups": 1}),
+    ("mno", {"twin": "fno", "form": "grid", "width": 4, "modes": 3, "groups": 1}),
+    ("mno", {"twin": "fno", "form": "monarch", "width": 4, "modes": 3, "groups": 2}),
+    ("mno", {"twin": "ffno", "form": "monarch", "width": 4, "modes": 3, "groups": 1, "shared": True}),
 ]
 
 
@@ -122,8 +122,8 @@ def test_fno_equals_the_published_formula() -> None:
 
 @pytest.mark.parametrize("start", ["dct", "dst", "random"])
 def test_other_starts_differ_from_the_dft_and_train(start: Any) -> None:
-    model = mno(1, 16, twin="fno", start=start, width=4, modes=3)
-    fourier = mno(1, 16, twin="fno", width=4, modes=3)
+    model = mno(1, 16, twin="fno", start=start, width=4, modes=3, groups=2)
+    fourier = mno(1, 16, twin="fno", width=4, modes=3, groups=2)
     fourier.load_state_dict(model.state_dict(), strict=False)
     x = torch.randn(2, 16, 16, 1)
     out = model(x)
@@ -133,7 +133,7 @@ def test_other_starts_differ_from_the_dft_and_train(start: Any) -> None:
 
 
 def test_shared_transforms_are_one_set() -> None:
-    apart, shared = (mno(1, 16, width=4, modes=3, shared=shared) for shared in (False, True))
+    apart, shared = (mno(1, 16, width=5, modes=3, shared=shared) for shared in (False, True))
     assert len(transform_parameters(apart)) == 4 * len(transform_parameters(shared))
 
 
@@ -147,6 +147,11 @@ def test_pointwise_maps_are_channels_last_linear_maps() -> None:
 def test_unknown_model_is_refused() -> None:
     with pytest.raises(UserError, match="there is no model 'fon'"):
         build("fon", 1, 64)
+
+
+def test_groups_must_share_the_channels_out() -> None:
+    with pytest.raises(UserError, match="20 channels cannot be shared out among 3 groups"):
+        build("mno", 1, 64, groups=3)
 
 
 def test_unet_names_the_grid_it_cannot_halve() -> None:
