@@ -94,6 +94,16 @@ def test_trained_grid_is_not_separable():
     assert kronecker_rank() > 4
 
 
+@pytest.mark.parametrize("longitudes", [8, 9])
+def test_inverse_spherical_transform_is_legendre_then_real_fourier(longitudes, assert_close):
+    orders = longitudes // 2 + 1  # up to the Nyquist order, which an even number of longitudes has
+    legendre = torch.randn(orders, 6, 3, dtype=torch.float64)
+    coefficients = torch.randn(3, orders, dtype=torch.complex128)
+    synthesis = mc.grid_spherical(legendre, longitudes, inverse=True, dtype=torch.complex128)
+    waves = torch.einsum("mal,lm->am", legendre.to(torch.complex128), coefficients)
+    assert_close(synthesis(coefficients).real, torch.fft.irfft(waves, longitudes, norm="forward"))
+
+
 @pytest.mark.parametrize("grid", ["equiangular", "legendre-gauss"])
 def test_spherical_harmonic_transform_is_a_grid_monarch(grid, assert_close):
     harmonics = pytest.importorskip("torch_harmonics")
