@@ -64,6 +64,8 @@ class TrainConfig(ExperimentConfig):
     """Masks in the pool that training draws from."""
     slices: int | None = None
     """Training slices of each scan and echo, evenly spaced over the volume; all when not given."""
+    samples: int | None = None
+    """One budget whatever the number of scans: slices seen in the whole run, from which --epochs follows."""
     val_slices: int = 64
     """Validation slices, evenly spaced over all validation scans."""
 
@@ -104,7 +106,7 @@ class TrainConfig(ExperimentConfig):
         for key in ("masks", "val_slices", "steps", "channels", "knees"):
             if getattr(self, key) < 1:
                 raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {getattr(self, key)}.")
-        for key in ("n_train", "slices"):
+        for key in ("n_train", "slices", "samples"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise UserError(

@@ -5,7 +5,7 @@ import io
 from typing import Any
 
 from torch import Tensor
-from torch.utils.data import Dataset, Subset
+from torch.utils.data import Subset
 
 from data.masks.pool import density
 from data.slices import Slice, SliceDataset, collate
@@ -29,13 +29,16 @@ def train(config: TrainConfig, source: Source | None = None) -> dict[str, float]
     source = source or find_source(config)
     training, validation = source.scans("train", config.n_train), source.scans("val")
     plane = plane_of([*training, *validation])
+    slices = SliceDataset(training, config.echoes)
+    chosen_slices = _evenly(slices, config.slices, len(training))
+    if config.samples is not None:
+        config.epochs = max(1, round(config.samples / len(chosen_slices)))
     with Run.open(config, source.describe(training, validation)) as run:
         say(
             f"{config.model} on slices of {plane[0]} x {plane[1]}, acceleration {config.acc:g}, training scans: "
             + ", ".join(scan.scan_id for scan in training)
         )
         masks = training_masks(training, config.acc, config.mask, config.masks)
-        slices = SliceDataset(training, config.echoes)
         method = _method(config, plane, slices, masks)
         if config.model not in LEARNED:
             return _choose(method, config, slices, masks, run)
@@ -43,7 +46,7 @@ def train(config: TrainConfig, source: Source | None = None) -> dict[str, float]
         experiment = Reconstruction(method, config, masks, evaluation_masks(chosen, config.acc, config.mask))
         best = fit(
             experiment,
-            _evenly(slices, config.slices, len(training)),
+            chosen_slices,
             _evenly(SliceDataset(chosen, config.echoes), config.val_slices),
             run,
             collate=collate,
@@ -77,7 +80,7 @@ def _choose(
     return best
 
 
-def _evenly(slices: SliceDataset, count: int | None, groups: int = 1) -> Dataset[Slice]:
+def _evenly(slices: SliceDataset, count: int | None, groups: int = 1) -> SliceDataset | Subset[Slice]:
     """`count` slices of each of `groups` equal parts, evenly spaced; None for all of them.
 
     Slices come with their echoes side by side, so all echoes of a chosen slice stay together.

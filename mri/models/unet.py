@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad
 
 from data import sense
+from lab.errors import UserError
 from mri.models.method import Method, sense_flops
 
 SLOPE = 0.2
@@ -19,6 +20,12 @@ class UNet(Method):
 
     def __init__(self, plane: tuple[int, int], channels: int = 32, levels: int = 4) -> None:
         super().__init__(plane)
+        if (plane[0] >> levels) * (plane[1] >> levels) < 2:
+            least = 2**levels
+            raise UserError(
+                f"a U-Net of {levels} levels needs slices of at least {least} x {2 * least}, not "
+                f"{plane[0]} x {plane[1]}."
+            )
         widths = [channels * 2**level for level in range(levels + 1)]
         self.down = nn.ModuleList(
             _convolutions(before, after) for before, after in zip([2, *widths[:-2]], widths[:-1], strict=True)

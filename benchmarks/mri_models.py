@@ -1,0 +1,135 @@
+"""What mSENSE costs beside SENSE, what its training step costs beside its forward pass, and memory.
+
+    python benchmarks/mri_models.py [--quick]
+
+Slices of SKM-TEA's size, 512 x 160 from 8 coils, on the CPU. The aims: a reconstruction at most 6 times as long as
+SENSE with torch.fft, a training step at most 3 times its own forward pass, SSIM of a 512 x 512 x 160 volume within
+6 GB, training on one full-size scan within 8 GB (the last two without --quick only).
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from data.skm_tea.layout import ScanRecord, create_scan, scan_path, write_annotations
+from mri.models.msense import MSense
+from mri.models.sense import Sense
+from mri.ssim import ssim
+
+PLANE, COILS, SHAPE = (512, 160), 8, (512, 512, 160)
+LIMITS = {"reconstruction / SENSE": 6.0, "training step / forward": 3.0}
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    """The median time of a call, after one to warm up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def inputs(batch: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Random k-space in the acquired part of the grid, as SKM-TEA's is."""
+    kspace = torch.zeros(batch, COILS, *PLANE, dtype=torch.complex64)
+    kspace[:, :, 48:464, 40:120] = torch.randn(batch, COILS, 416, 80, dtype=torch.complex64)
+    maps = torch.randn(batch, COILS, *PLANE, dtype=torch.complex64)
+    return kspace, maps, torch.ones(batch, *PLANE, dtype=torch.bool), torch.zeros(batch, dtype=torch.long)
+
+
+def speed(repeats: int) -> dict[str, float]:
+    """Ratios for one slice, and for the training step on a batch of 4."""
+    sense, msense = Sense(PLANE).eval(), MSense(PLANE).eval()
+    one, four = inputs(1), inputs(4)
+    with torch.no_grad():
+        times = {
+            "SENSE, one slice": seconds(lambda: sense(*one), repeats),
+            "mSENSE, one slice": seconds(lambda: msense(*one), repeats),
+        }
+    msense.train()
+    target = torch.randn(4, *PLANE, dtype=torch.complex64)
+
+    def step() -> None:
+        msense.zero_grad()
+        torch.view_as_real(msense(*four) - target).square().mean().backward()
+
+    times["mSENSE forward, 4 slices"] = seconds(lambda: msense(*four), repeats)
+    times["mSENSE training step, 4 slices"] = seconds(step, repeats)
+    for name, value in times.items():
+        print(f"{name:34} {1000 * value:8.1f} ms")
+    return {
+        "reconstruction / SENSE": times["mSENSE, one slice"] / times["SENSE, one slice"],
+        "training step / forward": times["mSENSE training step, 4 slices"]
+        / times["mSENSE forward, 4 slices"],
+    }
+
+
+def ssim_memory() -> None:
+    """SSIM of a full-size volume: time, and the highest memory this process has used."""
+    rng = np.random.default_rng(0)
+    target = rng.random(SHAPE, dtype=np.float32)
+    image = target + 0.1 * rng.random(SHAPE, dtype=np.float32)
+    begin = time.perf_counter()
+    value = ssim(image, target, 1.0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    took = time.perf_counter() - begin
+    print(f"SSIM of {SHAPE}: {value:.4f} in {took:.0f} s, peak memory {peak:.1f} GB (aim: below 6)")
+
+
+def training_memory() -> None:
+    """Training on a scan of full size, most of it a hole on disk: the highest memory of the process."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for split, scan_id in (("train", "MTR_001"), ("val", "MTR_002")):
+            record = ScanRecord(1, f"{scan_id}.h5", scan_id, 1, (0.3125, 0.3125, 0.8), SHAPE)
+            write_annotations(root, split, [record], "Noise of SKM-TEA's shape")
+            with create_scan(scan_path(root, record.file_name), SHAPE, COILS) as file:
+                for x in range(8, SHAPE[0], 64):
+                    for part in ("kspace", "maps", "target"):
+                        noise = rng.standard_normal((*file[part].shape[1:], 2), np.float32)
+                        file[part][x] = noise.view(np.complex64)[..., 0]
+        options = (
+            "--preset paper --recipe tuned --n-train 1 --slices 32 --val-slices 16 --epochs 1 --masks 24"
+        )
+        words = [sys.executable, "-m", "mri.train", "--data", str(root), *options.split(), "--mask", "random"]
+        environment = {"MONARCH_RUNS": str(root / "runs"), "MONARCH_DATA": str(root / "datasets")}
+        subprocess.run(words, check=True, env={**os.environ, **environment})
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    print(
+        f"training on {SHAPE} x 2 echoes x {COILS} coils, batches of 24: peak memory {peak:.1f} GB (aim: below 8)"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="speed only, few repeats")
+    quick = parser.parse_args().quick
+    torch.manual_seed(0)
+    print(f"{torch.get_num_threads()} threads")
+    ratios = speed(7 if quick else 25)
+    for name, ratio in ratios.items():
+        print(f"{name:34} {ratio:8.2f} x (aim: at most {LIMITS[name]:g})")
+    if not quick:
+        ssim_memory()
+        training_memory()
+    return 0 if all(ratio <= LIMITS[name] for name, ratio in ratios.items()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

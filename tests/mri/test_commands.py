@@ -1,0 +1,153 @@
+"""The commands as people type them, and what they answer to mistakes."""
+
+import csv
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pytest
+
+from data.scans import load_scans
+from lab import weights
+from lab.cli import run
+from mri.campaign import planned
+from mri.config import TableConfig, TrainConfig
+from mri.eval import evaluate
+from mri.models.__main__ import models
+from mri.models.msense import MSense
+from mri.models.registry import header
+from mri.reconstruct import reconstruct
+from mri.table import table
+from mri.train import train
+
+SMALL = ["--preset", "smoke", "--masks", "4", "--mask", "random"]
+
+
+def train_small(knees: Path, *words: str) -> int:
+    return run("python -m mri.train", {"": train}, [*SMALL, "--data", str(knees), *words])
+
+
+def test_table_trains_evaluates_and_skips_what_is_finished(knees, workplace, capsys):
+    words = [*SMALL, "--data", str(knees), "--accs", "[2,3]", "--few-shot", "[1,2]", "--epochs", "1"]
+    words += ["--methods", '["sense","msense","unet","dc-sense"]']
+    assert run("python -m mri.table", {"": table}, words) == 0
+    results = workplace / "runs/mri/table-smoke-results"
+    for name in ("acceleration", "few_shot", "against_sense", "against_dc_sense"):
+        assert {path.suffix for path in results.glob(f"{name}.*")} == {".md", ".csv", ".tex"}
+    assert "synthetic knee, 2 test scans" in (results / "acceleration.md").read_text()
+    with (results / "few_shot.csv").open() as file:
+        methods = [(row["group"], row["method"]) for row in csv.DictReader(file)]
+    assert methods[:3] == [("none", "sense"), ("1", "msense"), ("1", "unet")]
+    with (results / "per_scan.csv").open() as file:
+        scans = {(row["scan"], row["echo"]) for row in csv.DictReader(file)}
+    assert len(scans) == 4
+    for picture in ("reconstruction_echo1.png", "reconstruction_echo2.png", "learned.png"):
+        assert (results / picture).stat().st_size > 10_000
+    capsys.readouterr()
+    assert run("python -m mri.table", {"": table}, words) == 0
+    again = capsys.readouterr().out
+    assert again.count("finished before") == 4 + 2 * 2
+    assert "scoring" not in again
+
+
+def test_reconstruct_writes_millimetres_and_every_echo(knees, workplace, capsys):
+    assert train_small(knees, "--name", "m", "--n-train", "1", "--epochs", "1") == 0
+    scan = load_scans(knees, "test").scans[0]
+    words = [
+        "--weights",
+        "runs/mri/m/weights.safetensors",
+        "--input",
+        str(scan.file.path),
+        "--out",
+        "out.nii.gz",
+    ]
+    assert run("python -m mri.reconstruct", {"": reconstruct}, words) == 0
+    image = nibabel.load("out.nii.gz")
+    assert image.shape == (*scan.matrix_shape, 2)
+    assert np.allclose(image.header.get_zooms()[:3], scan.voxel_spacing)
+    assert nibabel.aff2axcodes(image.affine) == ("I", "P", "R")
+    target = np.abs(scan.read(6, 0)[2].numpy())
+    found = image.get_fdata()[6, :, :, 0]
+    assert np.corrcoef(target.ravel(), found.ravel())[0, 1] > 0.95
+    assert "echo 2: pSNR" in capsys.readouterr().out
+
+
+def test_eval_exports_volumes(knees, workplace):
+    assert train_small(knees, "--model", "dc-sense", "--name", "d") == 0
+    assert run("python -m mri.eval", {"": evaluate}, ["--export", "nifti", "--figures", "false"]) == 0
+    names = {path.name for path in (workplace / "runs/mri/results/volumes").iterdir()}
+    first = load_scans(knees, "test").scans[0].scan_id
+    assert {
+        f"{first}-target.nii.gz",
+        f"{first}-sense-acc2.nii.gz",
+        f"{first}-dc-sense-acc2-n3.nii.gz",
+    } <= names
+
+
+def test_models_are_listed_with_the_papers_parameters(capsys):
+    assert run("python -m mri.models", {"": models}, []) == 0
+    out = capsys.readouterr().out
+    assert "57,472" in out
+    assert "7,756,418" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--model", "mesnse"], "did you mean msense?"),
+        (["--data", "nowhere"], "--data names nowhere, but there is no such folder."),
+        (["--n-train", "99"], "99 scans are wanted"),
+        (["--acc", "1"], "needs an acceleration of at least 1.5"),
+        (["--shift", "0.7"], "--shift is a share of the field of view"),
+    ],
+)
+def test_mistakes_in_training_get_a_sentence(knees, workplace, capsys, words, sentence):
+    assert train_small(knees, *words) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_eval_without_runs_says_how_to_train(workplace, capsys):
+    assert run("python -m mri.eval", {"": evaluate}, []) == 2
+    assert "train one first with: python -m mri.train" in capsys.readouterr().err
+
+
+def test_weights_of_another_size_are_refused(knees, workplace, capsys):
+    described = header("msense", (40, 24), vars(TrainConfig())) | {"acc": 2.0, "mask": "poisson"}
+    weights.save(Path("w.safetensors"), MSense((40, 24)), described)
+    scan = load_scans(knees, "test").scans[0]
+    words = ["--weights", "w.safetensors", "--input", str(scan.file.path), "--out", "x.nii"]
+    assert run("python -m mri.reconstruct", {"": reconstruct}, words) == 2
+    assert "these weights are for slices of 40 x 24" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "--weights is missing"),
+        (
+            ["--weights", "a.safetensors", "--input", "b.h5"],
+            "--weights names a.safetensors, but there is no such file",
+        ),
+        (["--weights", "a", "--input", "b", "--out", "c.png"], "ends in .nii or .nii.gz"),
+    ],
+)
+def test_mistakes_in_reconstruct_get_a_sentence(workplace, capsys, words, sentence):
+    assert run("python -m mri.reconstruct", {"": reconstruct}, words) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_without_data_the_first_lines_say_synthetic(knees, workplace, capsys):
+    words = [
+        *SMALL,
+        "--model",
+        "dc-sense",
+    ]  # the knees that the fixture made are the built-in ones of this size
+    assert run("python -m mri.train", {"": train}, words) == 0
+    assert "SYNTHETIC KNEES" in "".join(capsys.readouterr().out.splitlines()[:2])
+
+
+def test_table_has_the_unet_in_the_few_shot_part_only():
+    names = [options["name"] for options in planned(TableConfig(n_train=None), "t")]
+    assert sum("unet" in name for name in names) == 4
+    assert "t-msense-acc4-nall-seed0" in names
+    assert len(names) == len(set(names)) == 2 * 4 + 3 * 4

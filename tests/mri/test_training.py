@@ -1,0 +1,127 @@
+"""What training does, on small synthetic knees."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from data.slices import SliceDataset, collate
+from lab.errors import UserError
+from lab.files import read_json
+from mri.config import RECIPES, TrainConfig, method_label
+from mri.experiment import Reconstruction, normalised
+from mri.models.dc_sense import DcSense
+from mri.models.msense import MSense
+from mri.models.registry import load
+from mri.models.sense import Sense
+from mri.sampling import evaluation_masks, training_masks
+from mri.search import choose_strength
+from mri.sources import Source
+from mri.training import train
+
+SMALL = {
+    "preset": "smoke",
+    "n_train": 1,
+    "epochs": 12,
+    "batch_size": 4,
+    "masks": 8,
+    "threads": 1,
+    "mask": "random",
+}
+
+
+def run_of(knees: Path, **options) -> tuple[TrainConfig, dict[str, float]]:
+    config = TrainConfig(data=str(knees), **{**SMALL, "lr": 3e-3, **options})
+    return config, train(config)
+
+
+def sense_error(knees: Path) -> float:
+    """The validation score that SENSE itself would get."""
+    scans = Source(knees).scans("val")
+    experiment = Reconstruction(
+        Sense((32, 24)), TrainConfig(), torch.ones(1, 32, 24), evaluation_masks(scans, 2.0, "random")
+    )
+    slices = SliceDataset(scans)
+    return float(experiment.scores(collate([slices[i] for i in range(len(slices))]))["error"].mean())
+
+
+def test_msense_learns_to_beat_sense_on_another_knee(knees, workplace):
+    _, best = run_of(knees, name="m")
+    assert best["error"] < 0.9 * sense_error(knees)
+
+
+def test_a_strong_pull_keeps_msense_at_its_start(knees, workplace):
+    run_of(knees, name="pulled", weight_decay=300.0, epochs=2)
+    start = MSense((32, 24)).state_dict()
+    trained = load(workplace / "runs/mri/pulled/weights.safetensors")[0].state_dict()
+    moved = max(float((trained[name] - start[name]).abs().max()) for name in start)
+    run_of(knees, name="free", weight_decay=0.0, epochs=2)
+    free = load(workplace / "runs/mri/free/weights.safetensors")[0].state_dict()
+    assert moved < 0.2 * max(float((free[name] - start[name]).abs().max()) for name in start)
+
+
+def test_density_start_begins_below_the_error_of_sense(knees, workplace):
+    _, best = run_of(knees, name="density", start="density", lr=1e-9, epochs=1)
+    assert best["error"] < sense_error(knees)
+
+
+def test_a_resumed_run_ends_with_the_same_weights(knees, workplace, monkeypatch):
+    run_of(knees, name="whole", epochs=3, shift=0.1)
+    whole = load(workplace / "runs/mri/whole/weights.safetensors")[0].state_dict()
+
+    def stop(self, *_):
+        if self.current_epoch == 1:
+            raise UserError("stopped")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Reconstruction, "on_train_epoch_start", stop)
+        with pytest.raises(UserError, match="stopped"):
+            run_of(knees, name="halves", epochs=3, shift=0.1)
+    run_of(knees, name="halves", epochs=3, shift=0.1, resume=True)
+    halves = load(workplace / "runs/mri/halves/weights.safetensors")[0].state_dict()
+    assert all(torch.equal(whole[name], halves[name]) for name in whole)
+
+
+def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees):
+    scans = Source(knees).scans("train", 1)
+    masks = training_masks(scans, 2.0, "poisson", 8)
+    method = DcSense((32, 24), masks.float().mean(0))
+    losses = choose_strength(method, SliceDataset(scans), masks, seed=0)
+    assert float(method.strength) == min(losses, key=losses.get)
+    assert losses[float(method.strength)] < losses[0.0]
+
+
+def test_few_shot_subsets_are_nested(knees):
+    source = Source(knees)
+    one, two = ([scan.scan_id for scan in source.scans("train", count)] for count in (1, 2))
+    assert two[:1] == one
+
+
+def test_slices_are_divided_by_their_own_scans_scale(knees):
+    slices = SliceDataset(Source(knees).scans("train"))
+    batch = collate([slices[0], slices[-1]])
+    kspace, _, target = normalised(batch)
+    for number, one in enumerate((slices[0], slices[-1])):
+        assert torch.allclose(target[number] * one.scale, one.target)
+        assert torch.allclose(kspace[number] * one.scale, one.kspace)
+
+
+@pytest.mark.parametrize(("loss", "expected"), [("l1", 5.0), ("squared", 25.0), ("mixed", 30.0)])
+def test_losses_are_of_the_complex_error(loss, expected):
+    experiment = Reconstruction(Sense((1, 1)), TrainConfig(loss=loss), torch.ones(1, 1, 1), {})
+    assert float(experiment.penalty(torch.full((2, 3, 4), 3 + 4j))) == pytest.approx(expected)
+
+
+def test_recipes_fill_in_what_was_not_given_and_nothing_else():
+    paper = TrainConfig(recipe="paper", lr=5e-4)
+    assert (paper.loss, paper.lr, paper.schedule, paper.decay_towards) == ("l1", 5e-4, "constant", "zero")
+    assert TrainConfig().loss == RECIPES["tuned"]["loss"]
+    assert method_label(vars(paper)) == "msense paper lr=0.0005"
+
+
+def test_manifest_names_scans_and_kind_of_data(knees, workplace):
+    run_of(knees, name="m", model="dc-sense")
+    manifest = read_json(workplace / "runs/mri/m/manifest.json")
+    assert manifest["status"] == "finished"
+    assert manifest["data"]["name"] == "synthetic knee"
+    assert not set(manifest["data"]["train"]) & set(manifest["data"]["validation"])
