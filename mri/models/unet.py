@@ -37,7 +37,11 @@ class UNet(Method):
         self.last = nn.Conv2d(channels, 2, 1)
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        x = torch.view_as_real(sense.adjoint(kspace, maps)).movedim(-1, 1)
+        zero_filled = torch.view_as_real(sense.adjoint(kspace, maps)).movedim(-1, 1)
+        # Instance normalisation forgets how bright a slice is, so it is taken out before and put back after,
+        # as fastMRI's own pipeline does.
+        scale = zero_filled.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-12)
+        x = zero_filled / scale
         skips = []
         for convolutions in self.down:
             x = convolutions(x)
@@ -47,7 +51,7 @@ class UNet(Method):
         for rise, convolutions in zip(self.rise, self.up, strict=True):
             skip = skips.pop()
             x = convolutions(torch.cat([_as_large_as(skip, rise(x)), skip], 1))
-        return torch.view_as_complex(self.last(x).movedim(1, -1).contiguous())
+        return torch.view_as_complex((self.last(x) * scale).movedim(1, -1).contiguous())
 
     def flops(self, coils: int) -> int:
         height, width = self.plane

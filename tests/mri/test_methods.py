@@ -191,6 +191,14 @@ def test_full_sampling_gives_the_image_back(problem, name):
     assert relative(image, given.image) < 1e-4
 
 
+def test_unet_knows_how_bright_a_slice_is(problem):
+    given = problem((32, 32), dtype=torch.complex64)
+    method = UNet((32, 32), channels=2)
+    image = method(*given.inputs)
+    brighter = method(7 * given.kspace, *given.inputs[1:])
+    assert relative(brighter, 7 * image) < 1e-4
+
+
 def test_unet_refuses_slices_that_vanish_in_its_pools():
     with pytest.raises(UserError, match="at least 16 x 32"):
         UNet((16, 16))
