@@ -62,7 +62,7 @@ def parse(
     import argparse
 
     parser = _parser(config_class, prog, command, others or {})
-    words = [_with_underscores_as_dashes(word) for word in words]
+    words = _with_bracketed_lists(config_class, [_with_underscores_as_dashes(word) for word in words])
     try:
         if not {"-h", "--help"} & set(words):
             apply_preset(parser, config_class, words)
@@ -130,6 +130,25 @@ def _with_underscores_as_dashes(word: str) -> str:
     if not flag.startswith("--") or flag == "--print_config":
         return word
     return flag.replace("_", "-") + equals + value
+
+
+def _with_bracketed_lists(config_class: type[Any], words: list[str]) -> list[str]:
+    """`--models mno,fno` as `--models [mno,fno]`, for the flags that take lists."""
+    hints = typing.get_type_hints(config_class)
+    lists = {f"--{name.replace('_', '-')}" for name, hint in hints.items() if typing.get_origin(hint) is list}
+    result: list[str] = []
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag in lists and equals:
+            word = f"{flag}={_bracketed(value)}"
+        elif result and result[-1] in lists and not word.startswith("--"):
+            word = _bracketed(word)
+        result.append(word)
+    return result
+
+
+def _bracketed(value: str) -> str:
+    return value if value.startswith("[") else f"[{value}]"
 
 
 def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any], prog: str) -> str:

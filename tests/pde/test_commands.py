@@ -22,7 +22,7 @@ def test_train_then_eval_writes_tables_and_figures(flow_file: Path, workplace: P
     assert train_small(flow_file, "--model", "fno", "--width", "4", "--modes", "3", "--name", "a") == 0
     words = ["--recipe", "fno", "--width", "5", "--modes", "3", "--name", "b"]
     assert train_small(flow_file, "--model", "mno", *words) == 0
-    assert run("python -m pde.eval", {"": evaluate}, ["--samples", "[1]"]) == 0
+    assert run("python -m pde.eval", {"": evaluate}, ["--samples", "1"]) == 0
     results = workplace / "runs" / "pde" / "results"
     for name in ("table.md", "table.csv", "table.tex", "ratios.md", "errors.png", "spectra.png"):
         assert (results / name).stat().st_size > 0
@@ -36,7 +36,7 @@ def test_train_then_eval_writes_tables_and_figures(flow_file: Path, workplace: P
 
 def test_eval_takes_any_weights_and_any_data(flow_file: Path, workplace: Path) -> None:
     assert train_small(flow_file, "--model", "ffno", "--width", "4", "--modes", "3", "--name", "a") == 0
-    weights = f"[{workplace / 'runs' / 'pde' / 'a' / 'weights.safetensors'}]"
+    weights = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
     words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
     assert run("python -m pde.eval", {"": evaluate}, words) == 0
     assert [path.name for path in sorted(Path("here").iterdir())] == ["table.csv", "table.md", "table.tex"]
@@ -106,6 +106,6 @@ def test_eval_without_runs_says_how_to_get_one(workplace: Path, capsys: pytest.C
 
 def test_eval_refuses_weights_that_are_not(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("weights.safetensors").write_text("no")
-    words = ["--weights", "[weights.safetensors]", "--data", "nowhere.h5"]
+    words = ["--weights", "weights.safetensors", "--data", "nowhere.h5"]
     assert run("python -m pde.eval", {"": evaluate}, words) == 2
     assert "nowhere.h5" in capsys.readouterr().err
