@@ -103,7 +103,13 @@ class ExperimentConfig:
 
 def as_plain_dict(config: Any) -> dict[str, Any]:
     """A config as plain values that YAML and JSON can hold."""
-    return {key: str(value) if isinstance(value, Path) else value for key, value in asdict(config).items()}
+    return {key: _plain(value) for key, value in asdict(config).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def write_yaml(config: Any, path: Path) -> None:
