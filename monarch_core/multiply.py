@@ -101,18 +101,18 @@ def _backward(
     K, J, r, I = R.shape
     O = L.shape[1]
     R_blocks, L_blocks = R.reshape(K, J * r, I).conj(), L.reshape(J, O, K * r).mH
-    grad_x, grad_R, grad_L = x.new_empty(len(x), K, I), x.new_zeros(K, J * r, I), x.new_zeros(J, O, K * r)
+    grad_x, grad_R, grad_L = x.new_empty(len(x), K, I), x.new_empty(K, J * r, I), x.new_empty(J, O, K * r)
     rows = _rows_per_chunk(x, R, L)
     chunks = (torch.split(t, rows) for t in (x.reshape(-1, K, I), grad_x, grad.reshape(-1, O, J)))
-    for x_chunk, grad_x_chunk, grad_chunk, y in zip(*chunks, intermediates, strict=True):
+    for at, (x_chunk, grad_x_chunk, grad_chunk, y) in enumerate(zip(*chunks, intermediates, strict=True)):
         grad_z = grad_chunk.permute(2, 0, 1).contiguous().mT
         if needed[2]:
-            grad_L.baddbmm_(grad_z, y.mH)
+            grad_L.baddbmm_(grad_z, y.mH, beta=min(at, 1))  # the first chunk writes, the others add
         if not (needed[0] or needed[1]):
             continue
         grad_y = torch.bmm(L_blocks, grad_z).view(J, K, r, -1).transpose(0, 1).reshape(K, J * r, -1)
         if needed[1]:
-            grad_R.baddbmm_(grad_y, x_chunk.transpose(0, 1).conj())
+            grad_R.baddbmm_(grad_y, x_chunk.transpose(0, 1).conj(), beta=min(at, 1))
         if needed[0]:
             grad_x_chunk.copy_(torch.bmm(grad_y.mT, R_blocks).transpose(0, 1))
     grads = grad_x.flatten(1), grad_R.view(R.shape), grad_L.view(L.shape)
