@@ -63,11 +63,11 @@ class TrainConfig(ExperimentConfig):
     masks: int = 200
     """Masks in the pool that training draws from."""
     slices: int | None = None
-    """Training slices of each scan and echo, evenly spaced over the volume; all when not given."""
+    """Training slices of each scan, evenly spaced, each with all its echoes; all when not given."""
     samples: int | None = None
     """One budget whatever the number of scans: slices seen in the whole run, from which --epochs follows."""
-    val_slices: int = 64
-    """Validation slices, evenly spaced over all validation scans."""
+    val_slices: int = 32
+    """Validation slices, evenly spaced over all validation scans, each with all its echoes."""
 
     recipe: Recipe = "tuned"
     """What the options below are when not given. paper: complex L1, Adam 1e-3, decay towards zero.

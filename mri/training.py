@@ -30,9 +30,10 @@ def train(config: TrainConfig, source: Source | None = None) -> dict[str, float]
     training, validation = source.scans("train", config.n_train), source.scans("val")
     plane = plane_of([*training, *validation])
     slices = SliceDataset(training, config.echoes)
-    chosen_slices = _evenly(slices, config.slices, len(training))
+    examples = _evenly(slices, config.slices and config.slices * len(training))
     if config.samples is not None:
-        config.epochs = max(1, round(config.samples / len(chosen_slices)))
+        config.epochs = max(1, round(config.samples / len(examples)))
+        say(f"--samples {config.samples} are {config.epochs} epochs of {len(examples)} slices")
     with Run.open(config, source.describe(training, validation)) as run:
         say(
             f"{config.model} on slices of {plane[0]} x {plane[1]}, acceleration {config.acc:g}, training scans: "
@@ -42,12 +43,11 @@ def train(config: TrainConfig, source: Source | None = None) -> dict[str, float]
         method = _method(config, plane, slices, masks)
         if config.model not in LEARNED:
             return _choose(method, config, slices, masks, run)
-        chosen = [scan for scan in validation if scan.num_echoes > max(config.echoes or [0])]
-        experiment = Reconstruction(method, config, masks, evaluation_masks(chosen, config.acc, config.mask))
+        fixed = evaluation_masks(validation, config.acc, config.mask)
         best = fit(
-            experiment,
-            chosen_slices,
-            _evenly(SliceDataset(chosen, config.echoes), config.val_slices),
+            Reconstruction(method, config, masks, fixed),
+            examples,
+            _evenly(SliceDataset(validation, config.echoes), config.val_slices),
             run,
             collate=collate,
         )
@@ -80,15 +80,13 @@ def _choose(
     return best
 
 
-def _evenly(slices: SliceDataset, count: int | None, groups: int = 1) -> SliceDataset | Subset[Slice]:
-    """`count` slices of each of `groups` equal parts, evenly spaced; None for all of them.
-
-    Slices come with their echoes side by side, so all echoes of a chosen slice stay together.
-    """
-    if count is None:
+def _evenly(slices: SliceDataset, places: int | None) -> SliceDataset | Subset[Slice]:
+    """`places` evenly spaced slices of all the scans' volumes, each with all its echoes; None for everything."""
+    if places is None:
         return slices
-    echoes = len({echo for _, _, echo in slices.items})
-    places = len(slices) // echoes
-    wanted = min(max(count * groups // (echoes if groups == 1 else 1), 1), places)
-    chosen = [(2 * number + 1) * places // (2 * wanted) for number in range(wanted)]
-    return Subset(slices, [place * echoes + echo for place in chosen for echo in range(echoes)])
+    by_place: dict[tuple[str, int], list[int]] = {}
+    for index, (scan, slice_index, _) in enumerate(slices.items):
+        by_place.setdefault((scan.scan_id, slice_index), []).append(index)
+    groups, wanted = list(by_place.values()), min(places, len(by_place))
+    chosen = [groups[(2 * number + 1) * len(groups) // (2 * wanted)] for number in range(wanted)]
+    return Subset(slices, [index for group in chosen for index in group])

@@ -17,7 +17,7 @@ from mri.models.sense import Sense
 from mri.sampling import evaluation_masks, training_masks
 from mri.search import choose_strength
 from mri.sources import Source
-from mri.training import train
+from mri.training import _evenly, train
 
 SMALL = {
     "preset": "smoke",
@@ -125,3 +125,19 @@ def test_manifest_names_scans_and_kind_of_data(knees, workplace):
     assert manifest["status"] == "finished"
     assert manifest["data"]["name"] == "synthetic knee"
     assert not set(manifest["data"]["train"]) & set(manifest["data"]["validation"])
+
+
+def test_chosen_slices_cover_the_volume_and_keep_their_echoes(knees):
+    slices = SliceDataset(Source(knees).scans("train"))
+    chosen = [slices.items[index] for index in _evenly(slices, 6).indices]
+    assert [(scan.scan_id, place) for scan, place, _ in chosen[::2]] == [
+        (s.scan_id, p) for s, p, _ in chosen[1::2]
+    ]
+    assert {echo for _, _, echo in chosen} == {0, 1}
+    assert sorted({place for _, place, _ in chosen}) == [3, 9]
+    assert _evenly(slices, None) is slices
+
+
+def test_one_budget_of_samples_gives_fewer_epochs_to_more_scans(knees, workplace):
+    epochs = [run_of(knees, name=f"n{n}", model="sense", n_train=n, samples=96)[0].epochs for n in (1, 2)]
+    assert epochs == [4, 2]
