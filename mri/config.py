@@ -84,6 +84,9 @@ class TrainConfig(ExperimentConfig):
     """Where weight decay pulls mSENSE: to the transform it started from, or to zero. (default: the recipe's)"""
     shift: float = 0.0
     """Random shifts of the field of view in training, up to this share of it in either direction (at most 0.5)."""
+    turn: bool = False
+    """Turn the phase of each training slice by a random angle. Nothing changes for linear methods; a network learns
+    that the phase of a scan is arbitrary."""
 
     start: Literal["idft", "density"] = "idft"
     """mSENSE starts at the inverse DFT, or at the density-compensated one."""
@@ -130,7 +133,7 @@ _VARIANTS = {
         "recipe", "loss", "lr", "schedule", "weight_decay", "decay_towards", "shift", "echo",
         "start", "form", "per_echo", "steps", "consistency",
     ),
-    "unet": ("recipe", "loss", "lr", "schedule", "weight_decay", "shift", "echo", "channels"),
+    "unet": ("recipe", "loss", "lr", "schedule", "weight_decay", "shift", "turn", "echo", "channels"),
 }  # fmt: skip
 
 

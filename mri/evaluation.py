@@ -110,7 +110,7 @@ def _figures(results: Sequence[Result], scans: Sequence[Scan], out: Path, data: 
         run = result.runs[-1]
         method = cast(MSense, _method(result, scan))
         sampled = density(training_masks(scans, acc, run.config["mask"], run.config["masks"]))
-        title = f"What mSENSE learned, acceleration {acc:g}, {result.n} training scans ({data.split(',')[0]})"
+        title = f"What mSENSE learned, acceleration {acc:g}, N = {result.n} ({data.split(',')[0]})"
         paths.append(draw_learned(out / "learned.png", method, sampled, title))
     return paths
 

@@ -13,7 +13,7 @@ from mri.config import TrainConfig
 from mri.models.method import Method
 from mri.models.msense import MSense
 from mri.models.registry import header
-from mri.sampling import random_shift
+from mri.sampling import random_shift, random_turn
 
 
 class Reconstruction(Experiment):
@@ -42,6 +42,8 @@ class Reconstruction(Experiment):
         kspace, maps, target = normalised(batch)
         if self.config.shift:
             kspace, maps, target = random_shift(kspace, maps, target, self.config.shift)
+        if self.config.turn:
+            kspace, target = random_turn(kspace, target)
         error = self.model(sample(kspace, mask), maps, mask, batch.echo) - target
         return self.penalty(error)
 

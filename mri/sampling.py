@@ -72,3 +72,10 @@ def random_shift(kspace: Tensor, maps: Tensor, target: Tensor, share: float) -> 
     moved_target = target[rows[:, None, None], y, z]
     moved_maps = maps.movedim(1, -1)[rows[:, None, None], y, z].movedim(-1, 1)
     return kspace * phase[:, None], moved_maps, moved_target
+
+
+def random_turn(kspace: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Multiply each slice, k-space and target, by a random unit complex number."""
+    angle = 2 * torch.pi * torch.rand(len(kspace))
+    phase = torch.polar(torch.ones_like(angle), angle).to(kspace)
+    return kspace * phase[:, None, None, None], target * phase[:, None, None]

@@ -5,7 +5,7 @@ import torch
 from data.masks.pool import MaskPool, pad
 from data.scans import load_scans
 from mri.models.sense import Sense
-from mri.sampling import evaluation_masks, mask_spec, measured, random_shift, training_masks
+from mri.sampling import evaluation_masks, mask_spec, measured, random_shift, random_turn, training_masks
 
 
 def test_a_shifted_slice_reconstructs_to_the_shifted_image(problem):
@@ -32,6 +32,15 @@ def test_shifts_stay_within_the_share_asked_for(problem):
     moved = random_shift(given.full, given.maps, marked, 0.1)[2].abs().nonzero()[:, 1:] - 10
     assert moved.abs().max() == 2
     assert moved.unique(dim=0).shape[0] == 25
+
+
+def test_a_turned_slice_reconstructs_to_the_turned_image(problem):
+    given = problem((12, 10), batch=3)
+    kspace, target = random_turn(given.full, given.image)
+    assert torch.allclose(Sense((12, 10))(kspace, *given.inputs[1:]), target, atol=1e-12)
+    ratio = target / given.image
+    assert torch.allclose(ratio.abs(), torch.ones_like(ratio.abs()), atol=1e-6)
+    assert len(ratio[:, 0, 0].angle().unique()) == 3
 
 
 def test_evaluation_uses_the_mask_in_the_file_and_otherwise_the_scans_own(knees):
