@@ -21,6 +21,7 @@ class ComplexProduct(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         A, B = ctx.saved_tensors
+        gradient = gradient.contiguous()  # it comes permuted, and permuted matrices go one by one, too
         by_A = torch.bmm(gradient, B.conj().mT.resolve_conj()) if ctx.needs_input_grad[0] else None
         by_B = torch.bmm(A.conj().mT.resolve_conj(), gradient) if ctx.needs_input_grad[1] else None
         return by_A, by_B
