@@ -13,7 +13,7 @@ from lab import weights
 from lab.console import say
 from lab.errors import UserError
 from lab.gather import FinishedRun
-from pde.config import FRAMES_IN, DataConfig, EvalConfig
+from pde.config import FRAMES_IN, MODEL_OPTIONS, DataConfig, EvalConfig, TrainConfig
 from pde.forecaster import Forecaster, from_weights
 from pde.metrics import error_per_frame, relative_error
 from pde.sources import Split
@@ -25,6 +25,8 @@ class Evaluation:
 
     name: str
     model: str
+    variant: str
+    """The options in which it differs from other runs of the same model; empty for the defaults."""
     nu: float
     seed: int
     parameters: int
@@ -40,8 +42,8 @@ class Evaluation:
 
     @property
     def label(self) -> str:
-        """How figures call it."""
-        return self.model if self.seed == 0 else f"{self.model}, seed {self.seed}"
+        """How tables and figures call it."""
+        return f"{self.model}, {self.variant}" if self.variant else self.model
 
 
 def evaluate(forecaster: Forecaster, trajectories: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
@@ -56,12 +58,14 @@ def evaluate(forecaster: Forecaster, trajectories: Tensor, batch_size: int) -> t
 
 def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evaluation]:
     """Every finished run on its own test samples, or all on those of `config.data`."""
+    runs = list(runs)
     return [
         _evaluation(
             run.weights,
             *_test_samples(run, config),
             config,
             name=run.folder.name,
+            variant=_variant(run, runs),
             seed=run.config["seed"],
             **_pace(run),
         )
@@ -73,11 +77,21 @@ def evaluate_weights(config: EvalConfig) -> list[Evaluation]:
     """Every given weights file on the test samples of `config.data`."""
     assert config.data is not None
     test, nu = _from_file(config.data, config.num_test)
-    return [_evaluation(path, test, nu, config, name=str(path)) for path in config.weights]
+    several = len(config.weights) > 1
+    return [
+        _evaluation(path, test, nu, config, name=str(path), variant=path.parent.name if several else "")
+        for path in config.weights
+    ]
 
 
 def _evaluation(
-    path: Path, trajectories: Tensor, nu: float | None, config: EvalConfig, name: str, **known: Any
+    path: Path,
+    trajectories: Tensor,
+    nu: float | None,
+    config: EvalConfig,
+    name: str,
+    variant: str,
+    **known: Any,
 ) -> Evaluation:
     loaded = weights.load(path)
     forecaster = from_weights(loaded, str(path))
@@ -87,6 +101,7 @@ def _evaluation(
     return Evaluation(
         name=name,
         model=loaded.header["model"],
+        variant=variant,
         nu=nu or loaded.header["nu"],
         parameters=parameters,
         errors=relative_error(prediction, truth),
@@ -106,6 +121,18 @@ def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Tensor, float |
     chosen["data"] = None if chosen["data"] is None else Path(chosen["data"])
     split = Split(DataConfig(**chosen))
     return split.load(split.test)[-(config.num_test or 0) :], split.test.nu
+
+
+COMPARED = (*MODEL_OPTIONS["mno"], "batch_norm", "recipe", "noise", "transform_lr", "transform_decay")
+COMPARED_DATA = ("num_train", "resolution", "lr", "weight_decay", "schedule", "batch_size")
+
+
+def _variant(run: FinishedRun, runs: list[FinishedRun]) -> str:
+    same = [other.config for other in runs if other.config["model"] == run.config["model"]]
+    varying = [key for key in COMPARED + COMPARED_DATA if len({str(config[key]) for config in same}) > 1]
+    defaults = {field.name: field.default for field in fields(TrainConfig)}
+    chosen = {key: run.config[key] for key in varying if run.config[key] != defaults[key]}
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in chosen.items())
 
 
 def _from_file(path: Path, count: int | None) -> tuple[Tensor, float | None]:

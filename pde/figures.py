@@ -10,11 +10,12 @@ from lab import plot
 from lab.files import atomic_path
 from pde.config import FRAMES_IN
 from pde.evaluate import Evaluation
+from pde.results import viscosities
 
 
 def error_curves(evaluations: Sequence[Evaluation], path: Path) -> Path:
     """Relative error against the number of steps forecast, mean over test samples; one panel per viscosity."""
-    nus = sorted({e.nu for e in evaluations}, reverse=True)
+    nus = viscosities(evaluations)
     with plot.style():
         figure, axes = plot.figure(1, len(nus), width=3.4, height=2.8)
         for panel, nu in zip(axes[0], nus, strict=True):
@@ -29,7 +30,7 @@ def error_curves(evaluations: Sequence[Evaluation], path: Path) -> Path:
 
 def energy_spectra(evaluations: Sequence[Evaluation], path: Path) -> Path:
     """Energy by wavenumber in the last frame, mean over test samples: the truth and every forecast."""
-    nus = sorted({e.nu for e in evaluations}, reverse=True)
+    nus = viscosities(evaluations)
     with plot.style():
         figure, axes = plot.figure(1, len(nus), width=3.4, height=2.8)
         for panel, nu in zip(axes[0], nus, strict=True):

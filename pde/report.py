@@ -9,7 +9,7 @@ from lab.paths import runs_dir
 from pde.config import EvalConfig
 from pde.evaluate import Evaluation
 from pde.figures import animation, energy_spectra, error_curves, panels
-from pde.results import ORDER, ratios_table, results_table
+from pde.results import ORDER, ratios_table, results_table, viscosities
 
 
 def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
@@ -28,9 +28,12 @@ def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
 
 
 def _figures(evaluations: Sequence[Evaluation], config: EvalConfig, folder: Path) -> list[Path]:
-    shown = sorted((e for e in evaluations if e.seed == 0), key=lambda e: ORDER.index(e.model)) or evaluations
+    shown = (
+        sorted((e for e in evaluations if e.seed == 0), key=lambda e: (ORDER.index(e.model), e.label))
+        or evaluations
+    )
     paths = [error_curves(shown, folder / "errors.png"), energy_spectra(shown, folder / "spectra.png")]
-    for nu in sorted({e.nu for e in shown}, reverse=True):
+    for nu in viscosities(shown):
         here = [e for e in shown if e.nu == nu and e.truth.shape == _first(shown, nu).truth.shape]
         for sample in config.samples:
             if not 0 <= sample < len(here[0].truth):

@@ -11,51 +11,68 @@ ORDER = ("mno", "fno", "ffno", "unet", "tfnet", "resnet")
 
 
 def results_table(evaluations: Sequence[Evaluation]) -> Table:
-    """One row per model (and number of parameters), one column per viscosity; mean and standard error.
+    """One row per model (and variant of it), one column per viscosity; mean and standard error.
 
     The error is over test samples; with several seeds, each sample counts with its mean over the seeds.
     """
-    nus = sorted({evaluation.nu for evaluation in evaluations}, reverse=True)
+    nus = viscosities(evaluations)
     columns = [Column("model", "model"), Column("parameters", "parameters")]
     columns += [Column(f"nu {nu:g}", f"nu = {nu:g}", better="lower") for nu in nus]
     columns += [Column("seeds", "seeds"), Column("epoch", "seconds per epoch", digits=1)]
     caption = "Relative L2 error of the forecast, mean ± standard error over test samples"
     table = Table(columns, caption=caption)
-    kinds = sorted({(ORDER.index(e.model), e.model, e.parameters) for e in evaluations})
-    for _, model, parameters in kinds:
-        same = [e for e in evaluations if (e.model, e.parameters) == (model, parameters)]
+    for label in labels(evaluations):
+        same = [e for e in evaluations if e.label == label]
         paces = [e.seconds_per_epoch for e in same if e.seconds_per_epoch is not None]
         row: dict[str, Cell] = {
-            "model": model,
-            "parameters": parameters,
+            "model": label,
+            "parameters": same[0].parameters,
             "seeds": len({e.seed for e in same}),
             "epoch": sum(paces) / len(paces) if paces else None,
         }
         for nu in nus:
             errors = [e.errors for e in same if e.nu == nu]
-            row[f"nu {nu:g}"] = Score.of(torch.stack(errors).mean(0).tolist()) if errors else None
+            row[f"nu {nu:g}"] = Score.of(_over_seeds(errors).tolist()) if errors else None
         table.rows.append(row)
     return table
 
 
 def ratios_table(evaluations: Sequence[Evaluation]) -> Table | None:
-    """The error of mno divided by that of each other model, by viscosity; None without mno."""
-    nus = sorted({evaluation.nu for evaluation in evaluations}, reverse=True)
-    others = [name for name in ORDER[1:] if any(e.model == name for e in evaluations)]
-    if not others or not any(e.model == "mno" for e in evaluations):
+    """The error of every mno divided by that of each other model, by viscosity; None without the two kinds."""
+    nus = viscosities(evaluations)
+    mine = [label for label in labels(evaluations) if label.split(",")[0] == "mno"]
+    others = [label for label in labels(evaluations) if label not in mine]
+    if not mine or not others:
         return None
-    columns = [Column("against", "error of mno divided by that of")]
+    columns = [Column("ratio", "error divided by that of another model")]
     columns += [Column(f"nu {nu:g}", f"nu = {nu:g}", digits=2) for nu in nus]
     table = Table(columns)
 
-    def mean(model: str, nu: float) -> float | None:
-        values = [float(e.errors.mean()) for e in evaluations if (e.model, e.nu) == (model, nu)]
+    def mean(label: str, nu: float) -> float | None:
+        values = [float(e.errors.mean()) for e in evaluations if (e.label, e.nu) == (label, nu)]
         return sum(values) / len(values) if values else None
 
-    for other in others:
-        row: dict[str, Cell] = {"against": other}
-        for nu in nus:
-            mine, its = mean("mno", nu), mean(other, nu)
-            row[f"nu {nu:g}"] = None if mine is None or its is None else mine / its
-        table.rows.append(row)
+    for label in mine:
+        for other in others:
+            row: dict[str, Cell] = {"ratio": f"{label} / {other}"}
+            for nu in nus:
+                above, below = mean(label, nu), mean(other, nu)
+                row[f"nu {nu:g}"] = None if above is None or below is None else above / below
+            table.rows.append(row)
     return table
+
+
+def viscosities(evaluations: Sequence[Evaluation]) -> list[float]:
+    """All viscosities, the smooth flows first."""
+    return sorted({evaluation.nu for evaluation in evaluations}, reverse=True)
+
+
+def labels(evaluations: Sequence[Evaluation]) -> list[str]:
+    """All models and variants, in the order of tables and legends."""
+    return [label for _, label in sorted({(ORDER.index(e.model), e.label) for e in evaluations})]
+
+
+def _over_seeds(errors: list[torch.Tensor]) -> torch.Tensor:
+    if len({len(values) for values in errors}) > 1:
+        return torch.cat(errors)
+    return torch.stack(errors).mean(0)

@@ -1,0 +1,66 @@
+"""The table of results: what is averaged, what stays apart, what is bold."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from lab.gather import FinishedRun
+from lab.table import Score
+from pde.config import TrainConfig
+from pde.evaluate import Evaluation, _variant
+from pde.results import ratios_table, results_table
+
+
+def evaluation(
+    model: str, errors: list[float], seed: int = 0, nu: float = 1e-3, variant: str = ""
+) -> Evaluation:
+    frames = torch.zeros(len(errors), 4, 4, 3)
+    return Evaluation(
+        name=f"{model}-{seed}",
+        model=model,
+        variant=variant,
+        nu=nu,
+        seed=seed,
+        parameters=10,
+        seconds_per_epoch=2.0,
+        epochs=3,
+        errors=torch.tensor(errors),
+        per_frame=torch.zeros(len(errors), 3),
+        truth=frames,
+        prediction=frames,
+    )
+
+
+def test_seeds_are_averaged_before_the_standard_error() -> None:
+    table = results_table([evaluation("mno", [0.1, 0.3]), evaluation("mno", [0.3, 0.5], seed=1)])
+    (row,) = table.rows
+    cell = row["nu 0.001"]
+    assert isinstance(cell, Score)
+    assert cell.mean == pytest.approx(0.3)
+    assert cell.error == pytest.approx(0.1)  # over the two samples 0.2 and 0.4
+    assert row["seeds"] == 2
+
+
+def test_variants_of_a_model_are_rows_of_their_own() -> None:
+    table = results_table([evaluation("mno", [0.1]), evaluation("mno", [0.3], variant="groups 1")])
+    assert [row["model"] for row in table.rows] == ["mno", "mno, groups 1"]
+
+
+def test_ratio_is_of_the_mean_errors() -> None:
+    table = ratios_table([evaluation("mno", [0.1, 0.2]), evaluation("fno", [0.2, 0.4])])
+    assert table is not None
+    assert table.rows[0]["ratio"] == "mno / fno"
+    assert table.rows[0]["nu 0.001"] == pytest.approx(0.5)
+    assert ratios_table([evaluation("fno", [0.2])]) is None
+
+
+def test_variant_names_only_what_differs() -> None:
+    def run(**options: Any) -> FinishedRun:
+        config = TrainConfig(model="mno", num_train=40, **options)
+        return FinishedRun(None, vars(config), {})  # type: ignore[arg-type]
+
+    plain, slow = run(), run(transform_lr=0.1)
+    assert _variant(plain, [plain, slow]) == ""
+    assert _variant(slow, [plain, slow]) == "transform lr 0.1"
+    assert _variant(slow, [slow]) == ""
