@@ -11,7 +11,7 @@ MODELS: tuple[str, ...] = get_args(ModelName)
 LEARNED = ("msense", "unet")
 """Methods that gradients train. Of the others, sense has nothing to choose and the rest one number."""
 
-Loss = Literal["l1", "squared", "mixed"]
+Loss = Literal["l1", "squared", "mixed", "magnitude"]
 Recipe = Literal["tuned", "paper"]
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -73,7 +73,8 @@ class TrainConfig(ExperimentConfig):
     """What the options below are when not given. paper: complex L1, Adam 1e-3, decay towards zero.
     tuned: squared loss, one-cycle, decay towards the start."""
     loss: Loss | None = None
-    """l1: |error|; squared: |error|^2; mixed: their sum; of the complex image. (default: the recipe's)"""
+    """l1: |error|, squared: |error|^2, mixed: their sum, all of the complex image; magnitude: squared error of the
+    magnitude, which is what pSNR and SSIM are about. (default: the recipe's)"""
     lr: float | None = None  # type: ignore[assignment]
     """Peak learning rate. (default: the recipe's)"""
     weight_decay: float | None = None  # type: ignore[assignment]

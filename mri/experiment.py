@@ -44,15 +44,17 @@ class Reconstruction(Experiment):
             kspace, maps, target = random_shift(kspace, maps, target, self.config.shift)
         if self.config.turn:
             kspace, target = random_turn(kspace, target)
-        error = self.model(sample(kspace, mask), maps, mask, batch.echo) - target
-        return self.penalty(error)
+        return self.penalty(self.model(sample(kspace, mask), maps, mask, batch.echo), target)
 
-    def penalty(self, error: Tensor) -> Tensor:
-        """The mean of |e|, |e|^2 or both over a complex error image."""
+    def penalty(self, image: Tensor, target: Tensor) -> Tensor:
+        """The mean over voxels of |e|, |e|^2 or both for the complex error e, or of (|image| - |target|)^2."""
+        if self.config.loss == "magnitude":
+            return (image.abs() - target.abs()).square().mean()
+        error = image - target
+        squared = torch.view_as_real(error).square().sum(-1).mean()
         if self.config.loss == "squared":
-            return torch.view_as_real(error).square().sum(-1).mean()
-        magnitude = error.abs()
-        return magnitude.mean() + (magnitude.square().mean() if self.config.loss == "mixed" else 0.0)
+            return squared
+        return error.abs().mean() + (squared if self.config.loss == "mixed" else 0.0)
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
         mask = torch.stack([self.validation_masks[scan_id] for scan_id in batch.scan_id]).to(

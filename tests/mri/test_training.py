@@ -106,10 +106,15 @@ def test_slices_are_divided_by_their_own_scans_scale(knees):
         assert torch.allclose(kspace[number] * one.scale, one.kspace)
 
 
-@pytest.mark.parametrize(("loss", "expected"), [("l1", 5.0), ("squared", 25.0), ("mixed", 30.0)])
-def test_losses_are_of_the_complex_error(loss, expected):
+@pytest.mark.parametrize(
+    ("loss", "expected"), [("l1", 5.0), ("squared", 25.0), ("mixed", 30.0), ("magnitude", 9.0)]
+)
+def test_losses_by_their_formulas(loss, expected):
     experiment = Reconstruction(Sense((1, 1)), TrainConfig(loss=loss), torch.ones(1, 1, 1), {})
-    assert float(experiment.penalty(torch.full((2, 3, 4), 3 + 4j))) == pytest.approx(expected)
+    image, target = torch.full((2, 3, 4), 5 + 0j), torch.full((2, 3, 4), 2 - 4j)
+    if loss == "magnitude":
+        target = torch.full((2, 3, 4), 2j)
+    assert float(experiment.penalty(image, target)) == pytest.approx(expected)
 
 
 def test_recipes_fill_in_what_was_not_given_and_nothing_else():
