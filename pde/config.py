@@ -126,6 +126,8 @@ class TrainConfig(DataConfig, ExperimentConfig):
                     f"--{key.replace('_', '-')} does nothing with --model {self.model}; "
                     f"it belongs to {', '.join(name for name, keys in MODEL_OPTIONS.items() if key in keys)}."
                 )
+        if self.model == "mno" and self.expansion is not None and self.twin != "ffno":
+            raise UserError("--expansion belongs to the feed-forward of F-FNO: add --twin ffno.")
         if self.form == "grid" and self.twin == "ffno":
             raise UserError("--form grid needs the transform of a plane: leave --twin ffno out.")
         if self.form == "grid" and (self.groups or 1) > 1:

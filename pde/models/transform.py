@@ -60,6 +60,8 @@ class Axis(nn.Module):
         self, n: int, modes: int, *, signed: bool, start: Start = "dft", learn: bool = False, groups: int = 1
     ) -> None:
         super().__init__()
+        if 2 * modes > n:
+            raise ValueError(f"{modes} modes need at least {2 * modes} points per side; there are {n}.")
         self.n, self.modes, self.signed, self.start, self.groups = n, modes, signed, start, groups
         there = start_matrix(start, n, modes, signed)
         back = there.conj().T

@@ -74,6 +74,7 @@ def test_table_skips_what_is_finished(
         (["--data", "nowhere.h5"], "nowhere.h5"),
         (["--model", "unet", "--modes", "3"], "--modes does nothing with --model unet"),
         (["--form", "grid", "--twin", "ffno"], "leave --twin ffno out"),
+        (["--expansion", "4"], "add --twin ffno"),
         (["--minutes", "0"], "--minutes must be above 0"),
     ],
 )

@@ -154,6 +154,11 @@ def test_groups_must_share_the_channels_out() -> None:
         build("mno", 1, 64, groups=3)
 
 
+def test_too_many_modes_are_refused() -> None:
+    with pytest.raises(UserError, match="12 modes need at least 24 points per side; there are 16"):
+        build("fno", 1, 16)
+
+
 def test_unet_names_the_grid_it_cannot_halve() -> None:
     with pytest.raises(UserError, match="48 is not a multiple of 32"):
         build("unet", 1, 48)
