@@ -23,7 +23,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "decay_towards": "zero",
     },
     "tuned": {
-        "loss": "squared",
+        "loss": "magnitude",
         "lr": 3e-4,
         "weight_decay": 1e-2,
         "schedule": "one-cycle",
@@ -71,7 +71,7 @@ class TrainConfig(ExperimentConfig):
 
     recipe: Recipe = "tuned"
     """What the options below are when not given. paper: complex L1, Adam 1e-3, decay towards zero.
-    tuned: squared loss, one-cycle, decay towards the start."""
+    tuned: squared error of the magnitude, one-cycle, decay towards the start."""
     loss: Loss | None = None
     """l1: |error|, squared: |error|^2, mixed: their sum, all of the complex image; magnitude: squared error of the
     magnitude, which is what pSNR and SSIM are about. (default: the recipe's)"""
