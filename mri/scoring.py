@@ -67,15 +67,15 @@ def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], folder: Path)
         masks = evaluation_masks(scans, acc, kind)
         sense = Sense(plane_of(list(scans)))
         results.append(Result("sense", acc, 0, 0, _scores(sense, "sense", scans, masks, folder, "untrained")))
-        for (_, label, n), by_seed in sorted(groups.items(), key=_order):
-            if _ == acc:
-                members = list(by_seed.values())
-                methods = [load(run.weights)[0] for run in members]
-                rows = [
-                    _scores(method, f"{label} acc {acc:g} n {n}", scans, masks, folder, _content(run.weights))
-                    for method, run in zip(methods, members, strict=True)
-                ]
-                results.append(Result(label, acc, n, methods[0].num_parameters, _mean(rows), members))
+        here = {key: by_seed for key, by_seed in groups.items() if key[0] == acc}
+        for (_, label, n), by_seed in sorted(here.items(), key=_order):
+            members = list(by_seed.values())
+            methods = [load(run.weights)[0] for run in members]
+            rows = [
+                _scores(method, f"{label} acc {acc:g} n {n}", scans, masks, folder, _content(run.weights))
+                for method, run in zip(methods, members, strict=True)
+            ]
+            results.append(Result(label, acc, n, methods[0].num_parameters, _mean(rows), members))
     return results
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from data.fastmri.scan import FastMriScan
 from data.scans import load_scans
 from data.selection import Selection
 from data.skm_tea.layout import SPLITS, annotation_path
@@ -35,9 +36,9 @@ class Source:
         return self._loaded[key].scans
 
     def origin(self, scan: Scan) -> str:
-        """What a scan's file says about itself: synthetic knee, real magnitudes with simulated coils, or nothing."""
+        """What kind of data a scan is; files that are not a scanner's own say so themselves."""
         marked = scan.file.file.attrs.get("origin")
-        return str(marked) if marked else f"{type(scan).__name__.removesuffix('Scan')} data"
+        return str(marked or ("fastMRI" if isinstance(scan, FastMriScan) else "SKM-TEA"))
 
     def describe(self, train: list[Scan], validation: list[Scan]) -> dict[str, Any]:
         """What the manifest of a run keeps: kind, folder, scans, and a fingerprint of them."""
