@@ -13,6 +13,7 @@ NOISE = (
     r".*isinstance\(treespec, LeafSpec\).*",
     r".*Checkpoint directory .* exists and is not empty.*",
     r".*GPU available but not used.*",  # --accelerator cpu was asked for
+    r".*Grad strides do not match bucket view strides.*",  # an axis of length 1 has no meaningful stride
     r".*barrier\(\) is using the device under current context.*",
     r".*barrier\(\): using the device under current context.*",
 )
