@@ -10,6 +10,7 @@ from torch import Tensor
 
 from data.masks.spec import Kind
 from data.slices import Scan
+from lab.errors import UserError
 from lab.files import fingerprint, read_json, write_json
 from lab.gather import FinishedRun
 from lab.presets import read_preset
@@ -59,7 +60,12 @@ def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], folder: Path)
     groups: dict[tuple[float, str, int], dict[int, FinishedRun]] = {}
     samplings: dict[float, Kind] = {}
     for run in runs:  # by folder name, which begins with the date: of two equal runs the later one counts
-        samplings[run.config["acc"]] = run.config["mask"]
+        kind, acc = run.config["mask"], run.config["acc"]
+        if samplings.setdefault(acc, kind) != kind:
+            raise UserError(
+                f"some runs at acceleration {acc:g} were sampled by --mask {kind}, others by {samplings[acc]}; "
+                "they cannot share a table. Choose some with --only."
+            )
         if run.config["model"] != "sense":
             groups.setdefault(_key(run), {})[run.config["seed"]] = run
     results = []

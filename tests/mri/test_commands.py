@@ -84,6 +84,13 @@ def test_eval_exports_volumes(knees, workplace):
     } <= names
 
 
+def test_runs_with_different_masks_do_not_share_a_table(knees, workplace, capsys):
+    for name, kind in (("a", "random"), ("b", "lines")):
+        assert train_small(knees, "--model", "dc-sense", "--name", name, "--mask", kind) == 0
+    assert run("python -m mri.eval", {"": evaluate}, []) == 2
+    assert "they cannot share a table" in capsys.readouterr().err
+
+
 def test_models_are_listed_with_the_papers_parameters(capsys):
     assert run("python -m mri.models", {"": models}, []) == 0
     out = capsys.readouterr().out
