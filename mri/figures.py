@@ -68,7 +68,8 @@ def draw_learned(path: Path, method: MSense, density: Tensor, title: str) -> Pat
         figure.colorbar(drawn, ax=image)
         _profiles(along, {"mSENSE": weights * sampled, "SENSE": sampled})
         along.set(title="through the centre", xlabel="frequency / largest", ylabel="weight")
-        along.legend()
+        along.margins(y=0.35)
+        along.legend(fontsize=7, loc="upper center", ncols=2)
         for name, values in spread.items():
             line = (values[:, kz // 2] / values.max()).numpy()
             psf.semilogy(np.arange(ky) - ky // 2, line, label=name, color=_COLOUR[name])
