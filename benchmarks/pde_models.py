@@ -88,8 +88,8 @@ def main() -> None:
         "neuraloperator": neuraloperator_fno,
         "fno, by FFT": fno_with_fft,
         "fno": lambda: build("fno", FRAMES, POINTS),
-        "mno (fno), 1 group": lambda: build("mno", FRAMES, POINTS, groups=1),
-        "mno (fno), 5 groups": lambda: build("mno", FRAMES, POINTS),
+        "mno (fno), 1 group": lambda: build("mno", FRAMES, POINTS),
+        "mno (fno), 5 groups": lambda: build("mno", FRAMES, POINTS, groups=5),
         "ffno": lambda: build("ffno", FRAMES, POINTS),
         "mno (ffno)": lambda: build("mno", FRAMES, POINTS, twin="ffno"),
     }

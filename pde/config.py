@@ -95,7 +95,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
     start: Literal["dft", "dct", "dst", "random"] | None = None
     """mno: where the transforms begin; dft by default."""
     groups: int | None = None
-    """mno: groups of channels with transforms of their own; 5 by default."""
+    """mno: groups of channels with transforms of their own; 1 by default."""
     shared: bool = False
     """mno: the same transforms in all layers."""
     transform_lr: float = 0.3

@@ -11,7 +11,7 @@ from lab.experiment import Experiment
 from pde.config import FRAMES_IN, TrainConfig
 from pde.forecaster import Forecaster
 from pde.metrics import relative_error
-from pde.models import build
+from pde.models import all_options, build
 from pde.models.mno import transform_parameters
 
 
@@ -42,7 +42,7 @@ class Training(Experiment):
         return {
             "app": "pde",
             "model": self.config.model,
-            "options": self.config.model_options(),
+            "options": all_options(self.config.model, self.config.model_options()),
             "in_frames": self.model.in_frames,
             "residual": self.model.residual,
             "resolution": self.model.net.resolution,

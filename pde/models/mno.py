@@ -21,7 +21,7 @@ def mno(
     twin: Twin = "fno",
     form: Form = "separable",
     start: Start = "dft",
-    groups: int = 5,
+    groups: int = 1,
     shared: bool = False,
     width: int = 20,
     modes: int = 12,

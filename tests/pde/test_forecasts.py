@@ -155,7 +155,9 @@ def test_other_models_say_why_they_stay(name: str, options: dict[str, Any], reas
 
 def test_header_rebuilds_the_model() -> None:
     training, _ = make_training(config(model="mno", groups=2), torch.randn(2, 16, 16, 12))
-    again = from_header(training.header())
+    header = training.header()
+    assert header["options"]["start"] == "dft"  # defaults are written down too
+    again = from_header(header)
     again.load_state_dict(training.model.state_dict())
     frame = torch.randn(2, 16, 16, 1)
     assert torch.equal(again(frame), training.model(frame))
