@@ -100,7 +100,7 @@ def _figures(results: Sequence[Result], scans: Sequence[Scan], out: Path, data: 
             _title(result): volume.reconstruct(_method(result, scan), scan, echo, mask)
             for result in chosen.values()
         }
-        title = f"{scan.scan_id}, echo {echo + 1}, acceleration {acc:g} ({data.split(',')[0]})"
+        title = f"{scan.scan_id}, echo {echo + 1}, acceleration {acc:g} ({data.rsplit(',', 1)[0]})"
         path = out / f"reconstruction_echo{echo + 1}.png"
         paths.append(draw_reconstructions(path, volume.target(scan, echo), images, title, aspect))
     # The learned weights are best seen where the most was learned from.
@@ -110,7 +110,7 @@ def _figures(results: Sequence[Result], scans: Sequence[Scan], out: Path, data: 
         run = result.runs[-1]
         method = cast(MSense, _method(result, scan))
         sampled = density(training_masks(scans, acc, run.config["mask"], run.config["masks"]))
-        title = f"What mSENSE learned, acceleration {acc:g}, N = {result.n} ({data.split(',')[0]})"
+        title = f"What mSENSE learned, acceleration {acc:g}, N = {result.n} ({data.rsplit(',', 1)[0]})"
         paths.append(draw_learned(out / "learned.png", method, sampled, title))
     return paths
 
