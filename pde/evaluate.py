@@ -124,15 +124,30 @@ def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Tensor, float |
 
 
 COMPARED = (*MODEL_OPTIONS["mno"], "batch_norm", "recipe", "noise", "transform_lr", "transform_decay")
-COMPARED_DATA = ("num_train", "resolution", "lr", "weight_decay", "schedule", "batch_size")
+COMPARED_DATA = (
+    "num_train",
+    "resolution",
+    "minutes",
+    "epochs",
+    "lr",
+    "weight_decay",
+    "schedule",
+    "batch_size",
+)
 
 
 def _variant(run: FinishedRun, runs: list[FinishedRun]) -> str:
-    same = [other.config for other in runs if other.config["model"] == run.config["model"]]
+    same = [_asked(other) for other in runs if other.config["model"] == run.config["model"]]
+    mine = _asked(run)
     varying = [key for key in COMPARED + COMPARED_DATA if len({str(config[key]) for config in same}) > 1]
     defaults = {field.name: field.default for field in fields(TrainConfig)}
-    chosen = {key: run.config[key] for key in varying if run.config[key] != defaults[key]}
+    chosen = {key: mine[key] for key in varying if mine[key] not in (None, defaults[key])}
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in chosen.items())
+
+
+def _asked(run: FinishedRun) -> dict[str, Any]:
+    """A run's options; the number of epochs is not one where it follows from the minutes."""
+    return run.config if run.config["minutes"] is None else run.config | {"epochs": None}
 
 
 def _from_file(path: Path, count: int | None) -> tuple[Tensor, float | None]:

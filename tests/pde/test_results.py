@@ -64,3 +64,12 @@ def test_variant_names_only_what_differs() -> None:
     assert _variant(plain, [plain, slow]) == ""
     assert _variant(slow, [plain, slow]) == "transform lr 0.1"
     assert _variant(slow, [slow]) == ""
+
+
+def test_epochs_that_follow_from_a_budget_are_no_variant() -> None:
+    def run(**options: Any) -> FinishedRun:
+        return FinishedRun(None, vars(TrainConfig(model="fno", **options)), {})  # type: ignore[arg-type]
+
+    quick, slow, long = run(minutes=1.0, epochs=4), run(minutes=1.0, epochs=6), run(epochs=8)
+    assert _variant(quick, [quick, slow]) == _variant(slow, [quick, slow]) == ""
+    assert _variant(long, [quick, long]) == "epochs 8"
