@@ -1,6 +1,6 @@
 """Speed of the Monarch operator: against dense layers, two plain einsums, the FLOP limit, torch.fft and full SVDs.
 
-    python benchmarks/monarch.py [--quick] [--threads 2] [--busy]
+    python -m benchmarks.monarch [--quick] [--threads 2] [--busy]
 
 The competitors take turns and the quickest of their runs counts, so that other work on the machine disturbs all
 alike; read the ratios.  Above 1 the Monarch form is the faster one.  The FLOP limit is the ratio of operations.
@@ -67,7 +67,8 @@ def layers(quick: bool) -> Table:
                 "dense": lambda layer=dense: step(layer),
                 "monarch": lambda layer=monarch: step(layer),
                 "einsum": lambda layer=plain: step(layer),
-            }
+            },
+            seconds=15 if quick else 2,
         )
         table.rows.append(
             {

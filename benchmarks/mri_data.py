@@ -1,6 +1,6 @@
 """How fast MRI slices are read and Poisson masks are made, at SKM-TEA's full size.
 
-    python benchmarks/mri_data.py [--quick]
+    python -m benchmarks.mri_data [--quick]
 
 Reading: a file of the shape 512 x 512 x 160 x 2 echoes x 8 coils is declared in full and a part of its slices is
 filled (nothing else takes space on disk); those are read in random order by two worker processes, once with the

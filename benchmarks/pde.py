@@ -1,6 +1,6 @@
 """Training steps of the neural operators, against the FNO of the neuraloperator package.
 
-    python benchmarks/pde_models.py [--quick]
+    python -m benchmarks.pde [--quick]
 
 One step is forward, loss and backward on 20 fields of 64 x 64 points with ten frames in, float32. The models take
 turns and the quickest of their steps counts, so that other work on the machine disturbs all alike; read the ratios.

@@ -1,6 +1,6 @@
 """What mSENSE costs beside SENSE, what its training step costs beside its forward pass, and memory.
 
-    python benchmarks/mri_models.py [--quick]
+    python -m benchmarks.mri [--quick]
 
 Slices of SKM-TEA's size, 512 x 160 from 8 coils, on the CPU. The aims: a reconstruction at most 6 times as long as
 SENSE with torch.fft, a training step at most 3 times its own forward pass, SSIM of a 512 x 512 x 160 volume within
