@@ -1,5 +1,6 @@
 """A model in training, as Lightning sees it: loss, validation, optimiser, schedule."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from lab.config import ExperimentConfig
 from lab.errors import UserError
 
 
-class Experiment(pl.LightningModule):
+class Experiment(pl.LightningModule, ABC):
     """Train `model` with the options in `config`.
 
     An application derives from this and says three things: `loss(batch)`, `scores(batch)` (validation
@@ -29,17 +30,17 @@ class Experiment(pl.LightningModule):
         # loaders up before a checkpoint is restored, and they would then begin their epoch anew.)
         self.total_steps = 0
 
+    @abstractmethod
     def loss(self, batch: Any) -> Tensor:
         """The training loss of a batch, a scalar that is a mean over its samples."""
-        raise NotImplementedError(f"{type(self).__name__} must define loss(batch).")
 
+    @abstractmethod
     def scores(self, batch: Any) -> dict[str, Tensor]:
         """Validation metrics of a batch: for each name one value per sample."""
-        raise NotImplementedError(f"{type(self).__name__} must define scores(batch).")
 
+    @abstractmethod
     def header(self) -> dict[str, Any]:
         """JSON-like values from which the application rebuilds the model."""
-        raise NotImplementedError(f"{type(self).__name__} must define header().")
 
     def parameter_groups(self) -> Iterable[dict[str, Any]]:
         """Parameter groups for the optimiser; one group of everything unless overridden."""

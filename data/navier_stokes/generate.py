@@ -42,7 +42,10 @@ def ensure(config: GenerateConfig) -> Path:
 
     A file of the same flow with more samples serves as well; its first ones are these.
     """
-    if not config.path.exists():
+    if config.path.exists():
+        if holds(config.path, config):
+            return config.path
+    else:
         for path in sorted(datasets_dir().glob("navier_stokes_*.h5")):
             with suppress(UserError):  # a damaged file is no concern of this one
                 if holds(path, config):
