@@ -199,8 +199,10 @@ def _without_none(hint: Any) -> Any:
 
 def _nearest(word: str, choices: Sequence[str] | Mapping[str, Any]) -> str:
     """`; did you mean X?` where something is close enough, otherwise nothing."""
-    close = difflib.get_close_matches(word, [choice for choice in choices if choice], n=1, cutoff=0.5)
-    return f" (did you mean {close[0]}?)" if close else ""
+    close = difflib.get_close_matches(word, [choice for choice in choices if choice], n=3, cutoff=0.5)
+    # Of equally close words the one with the same letters: a transposition is the commonest slip.
+    best = max(close, key=lambda choice: sorted(choice) == sorted(word), default=None)
+    return f" (did you mean {best}?)" if best else ""
 
 
 def existing_file(path: str | Path, flag: str) -> Path:

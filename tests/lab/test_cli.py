@@ -90,6 +90,10 @@ def test_a_mistake_is_one_line_that_quotes_the_flag(call, words, expected):
     assert said.count("\n") == 1
 
 
+def test_a_transposition_is_understood_before_a_near_word():
+    assert cli._nearest("--modle", ["--modes", "--model"]) == " (did you mean --model?)"
+
+
 def test_config_file_lies_between_defaults_and_flags(call, tmp_path):
     file = tmp_path / "options.yaml"
     file.write_text("nu: 0.5\nn_train: 7\n")
