@@ -183,8 +183,9 @@ class Monarch(LinearOperator):
             x, dense = self._promoted(x, dense)
             return x @ dense.mT
         x, R, L = self._promoted(x, *self.factors())
-        y = multiply(zero_pad(x, (0, -self.in_features % R.shape[0])), R, L)
-        return y[..., : self.out_features]
+        missing = -self.in_features % R.shape[0]
+        y = multiply(zero_pad(x, (0, missing)) if missing else x, R, L)
+        return y[..., : self.out_features] if y.shape[-1] > self.out_features else y
 
     def _adjoint_to(self, y: Tensor) -> Tensor:
         dense = self._dense_for_inference()
