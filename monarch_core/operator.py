@@ -207,8 +207,7 @@ class Monarch(LinearOperator):
 
     dense_limit = 128
     """In evaluation, real operators up to this size and complex ones up to half of it work as one dense product,
-    which on one CPU thread was as fast or up to eight times faster for every batch from 1 to 1024. It is kept
-    until a factor changes.
+    which at these sizes spares more in calls than it costs in arithmetic. It is kept until a factor changes.
 
     Any change in place is noticed, except one made behind autograd's back, through `.data`, which `train()` or
     `eval()` makes good."""

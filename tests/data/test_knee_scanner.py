@@ -138,8 +138,9 @@ def test_slabs_do_not_change_the_scan(scan: tuple[Scanner, Measured]) -> None:
     scanner = Scanner(laptop_protocol(), seed=4)
     for rows in (slice(0, 3), slice(3, 4)):
         part = measure(scanner, 4, rows)
-        torch.testing.assert_close(part.kspace, whole.kspace[rows], atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(part.target.abs(), whole.target[rows].abs(), atol=1e-3, rtol=1e-2)
+        torch.testing.assert_close(part.kspace, whole.kspace[rows], atol=1e-6, rtol=0)
+        # A map that lies between two of the rounded values may go either way; the target shows it faintly.
+        torch.testing.assert_close(part.target.abs(), whole.target[rows].abs(), atol=5e-5, rtol=0)
 
 
 def test_zero_filled_sense_at_acceleration_2_lies_where_the_paper_has_it(

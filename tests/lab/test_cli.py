@@ -211,17 +211,17 @@ COMMANDS = (
     "pde.train",
     "pde.eval",
     "pde.table",
+    "pde.models",
     "mri.train",
     "mri.eval",
     "mri.table",
+    "mri.models",
+    "mri.reconstruct",
 )
 
 
 @pytest.mark.parametrize("module", COMMANDS)
 def test_help_imports_nothing_heavy(module, root):
-    place = root / module.replace(".", "/")
-    if not place.with_suffix(".py").exists() and not (place / "__main__.py").exists():
-        pytest.skip(f"{module} is not part of the suite yet")
     command = [sys.executable, "-c", HELP.format(module=module)]
     result = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
