@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from data.making import reproducible_cpu, worker_environment
 from data.navier_stokes.config import Flow, GenerateConfig, Precision
 from data.navier_stokes.fno_scheme import fno_scheme
-from data.navier_stokes.generate import POINTS_AT_ONCE, solve_samples, worker_environment
+from data.navier_stokes.generate import POINTS_AT_ONCE, solve_samples
 from data.navier_stokes.initial import initial_field
-from data.navier_stokes.solver import NavierStokes, fno_forcing, reproducible_cpu
+from data.navier_stokes.solver import NavierStokes, fno_forcing
 from lab.cli import run
 from lab.progress import clock
 from lab.table import Cell, Column, Table

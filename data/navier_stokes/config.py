@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from data.names import short
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir
@@ -174,16 +175,6 @@ class ShowConfig:
     """Columns of the contact sheet."""
     out: Path | None = None
     """Folder for the pictures; by default the folder of the file."""
-
-
-def short(value: float) -> str:
-    """A number in as few characters as possible.
-
-    >>> short(1e-4), short(2.5e-3)
-    ('1e-4', '2.5e-3')
-    """
-    mantissa, exponent = f"{value:.6e}".split("e")
-    return f"{float(mantissa):g}e{int(exponent)}"
 
 
 def shard_path(whole: Path, part: int, parts: int) -> Path:

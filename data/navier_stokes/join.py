@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from data.generated import open_file, read_attributes
 from data.navier_stokes.config import JoinConfig, shard_path
-from data.navier_stokes.file import open_file, read_attributes, write_file
+from data.navier_stokes.file import write_file
 from lab.console import say
 from lab.errors import UserError
 

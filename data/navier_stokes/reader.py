@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from data.navier_stokes.file import open_file
+from data.generated import open_file
 from lab.errors import UserError
 from lab.files import fingerprint
 

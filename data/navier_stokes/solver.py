@@ -20,7 +20,6 @@ each rounded once however a kernel splits the work (a fused or complex product w
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 
 import torch
@@ -185,19 +184,3 @@ class NavierStokes:
 def _times(table: Tensor, modes: Tensor) -> Tensor:
     """A real table times complex modes, part by part."""
     return torch.view_as_complex(table * torch.view_as_real(modes))
-
-
-@contextmanager
-def reproducible_cpu() -> Iterator[None]:
-    """One thread, so that sums inside an FFT are never split otherwise, and denormal numbers flushed to zero.
-
-    In float32 the strongly damped modes become denormal, which slows a CPU ten-fold.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
-        torch.set_num_threads(threads)

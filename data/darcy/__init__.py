@@ -1,0 +1,1 @@
+"""Darcy flow on the unit square with zero pressure on the walls: generator and solver."""
