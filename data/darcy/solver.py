@@ -58,7 +58,7 @@ def apply(faces: tuple[Array, Array], p: Array) -> Array:
     across_x, across_y = faces
     flux_x = across_x * np.diff(p, axis=0, prepend=0.0, append=0.0)
     flux_y = across_y * np.diff(p, axis=1, prepend=0.0, append=0.0)
-    return -len(p) ** 2 * (np.diff(flux_x, axis=0) + np.diff(flux_y, axis=1))
+    return -(len(p) ** 2) * (np.diff(flux_x, axis=0) + np.diff(flux_y, axis=1))
 
 
 def poisson(f: Array) -> Array:

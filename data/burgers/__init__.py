@@ -1,0 +1,1 @@
+"""Viscous Burgers flow in a box with walls: generator and solver."""
