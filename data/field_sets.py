@@ -39,6 +39,8 @@ class Layout:
     times: Coordinates
     inputs: tuple[str, ...] = ()
     weights: Coordinates | None = None
+    at_once: int = 4
+    """Samples that a process solves and stores at a time; no part of the file."""
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -79,7 +81,7 @@ def _job(config: FieldConfig, layout: Layout, solve: Callable[[Any, list[int]], 
         shape=layout.shape,
         solve=partial(solve, settings),
         write=partial(write_file, config.path, settings, layout, len(samples)),
-        batch_size=4,
+        batch_size=layout.at_once,
         workers=config.workers or cpu_count(),
     )
 
