@@ -72,10 +72,10 @@ def sheet(fields: Fields, frames: list[int], path: Path) -> Path:
     shape = _Shape(fields)
     with plot.style():
         figure, axes = plot.figure(len(shown), len(frames), width=shape.width, height=1.35)
-        for row, (sample, field) in zip(axes, shown, strict=True):
+        for number, (row, (sample, field)) in enumerate(zip(axes, shown, strict=True)):
             limit = float(values[sample, ..., frames, field].abs().max())
             for panel, frame in zip(row, frames, strict=True):
-                title = f"t = {float(fields.times[frame]):g}" if row is axes[0] else ""
+                title = f"t = {float(fields.times[frame]):g}" if number == 0 else ""
                 drawn = shape.draw(panel, values[sample, ..., frame, field], title, limit)
             row[0].set_ylabel(fields.names[field], fontsize=8)
             figure.colorbar(drawn, ax=row, shrink=0.85, aspect=12, pad=0.01).ax.tick_params(labelsize=7)

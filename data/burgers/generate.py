@@ -24,7 +24,7 @@ def generate(config: GenerateConfig) -> Path:
 def layout(settings: Burgers) -> Layout:
     """Both components of the velocity in the middles of cells."""
     points = cell_centres(settings.resolution)
-    return Layout(("u", "v"), points, points, settings.interval * np.arange(settings.frames))
+    return Layout(("u", "v"), points, points, settings.interval * np.arange(float(settings.frames)))
 
 
 def solve_samples(settings: Burgers, samples: Sequence[int]) -> Array:

@@ -14,7 +14,7 @@ class ShallowWater(Settings):
     problem: ClassVar[str] = "shallow-water"
     numbers_version: ClassVar[int] = 1
 
-    latitudes: int
+    resolution: int
     frames: int
     spin_up: int
     mach: float
@@ -23,9 +23,9 @@ class ShallowWater(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.latitudes < 8 or self.latitudes % 2:
+        if self.resolution < 8 or self.resolution % 2:
             raise UserError(
-                f"--latitudes must be an even number from 8, half of the longitudes, not {self.latitudes}."
+                f"--resolution must be an even number from 8, half of the longitudes, not {self.resolution}."
             )
         if self.frames < 2 or self.spin_up < 0 or self.steps_per_hour < 1:
             raise UserError(
@@ -45,8 +45,8 @@ class GenerateConfig(FieldConfig):
 
     num_samples: int = 300
     """Number of trajectories."""
-    latitudes: int = 64
-    """Rows of the Legendre-Gauss grid; it has twice as many longitudes."""
+    resolution: int = 64
+    """Rows of the Legendre-Gauss grid; there are twice as many longitudes."""
     frames: int = 24
     """Number of frames, one an hour."""
     spin_up: int = 12
@@ -63,7 +63,7 @@ class GenerateConfig(FieldConfig):
         """All that decides the numbers."""
         return ShallowWater(
             seed=self.seed,
-            latitudes=self.latitudes,
+            resolution=self.resolution,
             frames=self.frames,
             spin_up=self.spin_up,
             mach=self.mach,
@@ -75,7 +75,7 @@ class GenerateConfig(FieldConfig):
     def default_name(self) -> str:
         """A name that tells the parameters, the unusual ones only where they are not the defaults."""
         own, usual = self.settings, ShallowWater(0, 64, 24, 12, 4.0, 12.0, 6)
-        size = f"N{self.num_samples}_T{own.frames}_{own.latitudes}x{2 * own.latitudes}"
+        size = f"N{self.num_samples}_T{own.frames}_{own.resolution}x{2 * own.resolution}"
         unusual = {
             f"_spin{own.spin_up}": own.spin_up != usual.spin_up,
             f"_mach{own.mach:g}": own.mach != usual.mach,

@@ -32,8 +32,8 @@ def generate(config: GenerateConfig) -> Path:
 
 def layout(settings: ShallowWater) -> Layout:
     """Three fields on the Legendre-Gauss grid, from north to south; times in hours after the spin-up."""
-    nodes, weights = np.polynomial.legendre.leggauss(settings.latitudes)
-    longitudes = 2 * np.pi * np.arange(2 * settings.latitudes) / (2 * settings.latitudes)
+    nodes, weights = np.polynomial.legendre.leggauss(settings.resolution)
+    longitudes = 2 * np.pi * np.arange(2 * settings.resolution) / (2 * settings.resolution)
     return Layout(
         ("geopotential", "vorticity", "divergence"),
         rows=np.arccos(nodes[::-1]),
@@ -51,7 +51,7 @@ def solve_samples(settings: ShallowWater, samples: Sequence[int]) -> Array:
     """
     from data.shallow_water.solver import ShallowWater as Solver
 
-    solver = Solver(settings.latitudes, 2 * settings.latitudes, HOUR / settings.steps_per_hour)
+    solver = Solver(settings.resolution, 2 * settings.resolution, HOUR / settings.steps_per_hour)
     made: dict[int, Array] = {}
     with reproducible_cpu():
         for group in sorted({sample // TOGETHER for sample in samples}):
