@@ -1,6 +1,6 @@
 """The options that every experiment has, whatever it trains."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -120,7 +120,14 @@ def write_yaml(config: Any, path: Path) -> None:
 
 
 def differences(config: ExperimentConfig, stored: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Options that change the result and differ from a stored config's: {name: (now, then)}."""
+    """Options that change the result and differ from a stored config's: {name: (now, then)}.
+
+    An option that did not exist then had, in effect, what is its default now.
+    """
     now = as_plain_dict(config)
-    keys = [field.name for field in fields(config) if field.name not in config.placement | {"name"}]
-    return {key: (now[key], stored.get(key)) for key in keys if now[key] != stored.get(key)}
+    defaults = {
+        field.name: None if field.default is MISSING else _plain(field.default) for field in fields(config)
+    }
+    then = {key: stored.get(key, defaults[key]) for key in now}
+    keys = [key for key in now if key not in config.placement | {"name"}]
+    return {key: (now[key], then[key]) for key in keys if now[key] != then[key]}

@@ -1,4 +1,8 @@
-"""Presets: named sets of options in `configs/<app>/<preset>.yaml`, holding what differs from the defaults."""
+"""Presets: named sets of options in `configs/<app>/<preset>.yaml`, holding what differs from the defaults.
+
+An application whose numbers depend on one of its options keeps the presets of each value in a folder of that name,
+`configs/<app>/<value>/<preset>.yaml`; those of the option's default are in the application's own folder.
+"""
 
 import typing
 from collections.abc import Sequence
@@ -18,16 +22,21 @@ Preset = Literal["auto", "paper", "laptop", "smoke"]
 def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Sequence[str]) -> None:
     """Make the preset named on the command line (or in its config file) the parser's defaults.
 
-    A class takes part by having a field `preset` and a class attribute `app`.
+    A class takes part by having a field `preset` and a class attribute `app`; `presets_by` may name the field whose
+    values have presets of their own.
     """
     app = getattr(config_class, "app", None)
     if app is None or "preset" not in config_class.__dataclass_fields__:
         return
-    asked = _asked_for(words) or str(config_class.__dataclass_fields__["preset"].default)
+    asked = _asked_for("preset", words) or str(config_class.__dataclass_fields__["preset"].default)
     name, reason = _automatic() if asked == "auto" else (asked, "as asked")
     if name not in typing.get_args(Preset):
         return  # the parser will object, quoting the flag
-    parser.set_defaults({**read_preset(app, name), "preset": name})
+    by = getattr(config_class, "presets_by", None)
+    value = _asked_for(by, words) if by else None
+    if value is not None and not (presets_dir(app) / value).is_dir():
+        value = None  # the default, or a mistake to which the parser will object
+    parser.set_defaults({**read_preset(app if value is None else f"{app}/{value}", name), "preset": name})
     if not any(word.startswith("--print_config") for word in words):
         say(f"preset {name}: {reason}")
 
@@ -55,17 +64,18 @@ def _automatic() -> tuple[str, str]:
     return "laptop", "chosen because no accelerator was found; --preset paper runs the paper's protocol"
 
 
-def _asked_for(words: Sequence[str]) -> str | None:
+def _asked_for(option: str, words: Sequence[str]) -> str | None:
+    """The value that the command line, or its config file, gives to an option."""
     import yaml
 
-    asked = _value_of("--preset", words)
+    asked = _value_of(f"--{option}", words)
     file = _value_of("--config", words)
     if asked is None and file is not None and Path(file).is_file():
         try:
             content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
         except yaml.YAMLError as error:
             raise UserError(f"--config {file} is not valid YAML: {' '.join(str(error).split())}.") from error
-        asked = content.get("preset") if isinstance(content, dict) else None
+        asked = content.get(option) if isinstance(content, dict) else None
     return None if asked in (None, "auto") else str(asked)
 
 

@@ -1,24 +1,26 @@
 """Options of the commands; nothing here needs torch."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from data.navier_stokes.config import GenerateConfig, Precision
 from lab.config import ExperimentConfig
 from lab.errors import UserError
+from pde.problems import PROBLEMS, ProblemName
 
-Model = Literal["mno", "fno", "ffno", "unet", "tfnet", "resnet"]
-Recipe = Literal["markov", "fno"]
+Model = Literal["mno", "fno", "ffno", "sfno", "unet", "tfnet", "resnet"]
+Recipe = Literal["markov", "fno", "map"]
 
-FRAMES_IN = 10
-"""Frames that are given before the forecast begins, in both recipes: the protocol of FNO."""
+FRAMES_IN = PROBLEMS["navier-stokes"].frames_in
+"""Frames that are given before the forecast of a Navier-Stokes flow begins, in both recipes: FNO's protocol."""
 
 # Which options belong to which model; the others leave it as it is.
 MODEL_OPTIONS = {
     "mno": ("twin", "form", "start", "groups", "shared", "width", "modes", "depth", "expansion"),
-    "fno": ("width", "modes", "depth", "batch_norm"),
+    "fno": ("start", "padding", "width", "modes", "depth", "batch_norm"),
     "ffno": ("width", "modes", "depth", "expansion"),
+    "sfno": ("width", "modes", "depth"),
     "unet": (),
     "tfnet": (),
     "resnet": ("width",),
@@ -27,24 +29,27 @@ MODEL_OPTIONS = {
 
 @dataclass
 class DataConfig:
-    """Where the trajectories come from and how they are shared out."""
+    """Where the samples come from and how they are shared out."""
 
+    problem: ProblemName = "navier-stokes"
+    """navier-stokes: a periodic flow. darcy, burgers-walls: between walls. shallow-water: on the sphere."""
     nu: float = 1e-3
-    """Viscosity: 1e-3, 1e-4 and 1e-5 are the paper's."""
+    """navier-stokes: viscosity; 1e-3, 1e-4 and 1e-5 are the paper's."""
     data: Path | None = None
-    """A file of trajectories, generated or public; made when not given."""
+    """A file of samples, generated or (navier-stokes) public; made when not given."""
     num_train: int = 1000
-    """Trajectories to train on, the first of the file."""
+    """Samples to train on, the first of the file."""
     num_val: int = 20
-    """Trajectories that choose the best weights, those after the training ones."""
+    """Samples that choose the best weights, those after the training ones."""
     num_test: int = 200
-    """Trajectories to test on, the last; training never reads them."""
+    """Samples to test on, the last; training never reads them."""
     resolution: int | None = None
-    """Points per side to train and test on: every so-manieth of the file's; all of them when not given."""
+    """Points per side to train and test on. navier-stokes: every so-manieth of the file's, all of them when not
+    given. Other problems: of the data that is made."""
     precision: Precision = "float64"
-    """Generated data: arithmetic of the solver."""
+    """navier-stokes, generated data: arithmetic of the solver."""
     max_grid: int = 256
-    """Generated data: finest solver grid; a viscosity of 1e-3, 1e-4 or 1e-5 asks for 64, 128 or 256."""
+    """navier-stokes, generated data: finest solver grid; a viscosity of 1e-3, 1e-4 or 1e-5 asks for 64, 128 or 256."""
 
     def check_data(self) -> None:
         """Refuse impossible numbers of samples."""
@@ -53,6 +58,17 @@ class DataConfig:
                 raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {getattr(self, key)}.")
         if self.resolution is not None and self.resolution < 4:
             raise UserError(f"--resolution must be at least 4, not {self.resolution}.")
+        if self.problem == "navier-stokes":
+            return
+        usual = {entry.name: entry.default for entry in fields(DataConfig)}
+        for key in ("nu", "precision", "max_grid"):
+            if getattr(self, key) != usual[key]:
+                raise UserError(
+                    f"--{key.replace('_', '-')} does nothing with --problem {self.problem}; make other data with "
+                    f"python -m data.{PROBLEMS[self.problem].package} and give it with --data."
+                )
+        if self.data is not None and self.resolution is not None:
+            raise UserError("--resolution is of the data that is made; a file given with --data has its own.")
 
     def generation(self, seed: int = 0) -> GenerateConfig:
         """The data set to make, or to find made, when no file is given."""
@@ -67,11 +83,13 @@ class TrainConfig(DataConfig, ExperimentConfig):
     """Options of `python -m pde.train`."""
 
     app: ClassVar[str] = "pde"
+    presets_by: ClassVar[str] = "problem"
 
     model: Model = "mno"
     """What to train; `python -m pde.models` lists them."""
     recipe: Recipe = "markov"
-    """markov: one frame in, one step, noise, residual. fno: 10 frames in, loss through the whole rollout."""
+    """markov: one frame in, one step, noise, residual. fno: 10 frames in, loss through the whole rollout
+    (navier-stokes). map: from the input to its answer; the only one of darcy, and taken there."""
     minutes: float | None = None
     """Train for about this long: chooses --epochs from the time that a few steps take."""
     noise: float = 0.01
@@ -92,8 +110,10 @@ class TrainConfig(DataConfig, ExperimentConfig):
     form: Literal["separable", "monarch", "grid"] | None = None
     """mno: one matrix for all rows and one for all columns (separable, the default), the same factorised as Monarch
     matrices (monarch), or a matrix for each row and each kept column (grid)."""
-    start: Literal["dft", "dct", "dst", "random"] | None = None
-    """mno: where the transforms begin; dft by default."""
+    start: Literal["dft", "dct", "dst", "sht", "random"] | None = None
+    """mno: where the transforms begin; fno: where they stay. dft by default; sht is of the sphere."""
+    padding: float | None = None
+    """fno: zeros beyond the walls or the pole, as a fraction of the grid."""
     groups: int | None = None
     """mno: groups of channels with transforms of their own; 1 by default."""
     shared: bool = False
@@ -106,6 +126,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_data()
+        self._settle_recipe()
         for key in ("width", "modes", "depth", "expansion", "groups"):
             value = getattr(self, key)
             if value is not None and value < 1:
@@ -116,6 +137,37 @@ class TrainConfig(DataConfig, ExperimentConfig):
             if getattr(self, key) < 0:
                 raise UserError(f"--{key.replace('_', '-')} must not be negative; {getattr(self, key)} is.")
         self._refuse_foreign_options()
+        self._refuse_foreign_transforms()
+
+    def _settle_recipe(self) -> None:
+        problem = PROBLEMS[self.problem]
+        if problem.static and self.recipe == "markov":
+            self.recipe = "map"
+        if (self.recipe == "map") != problem.static:
+            raise UserError(
+                f"--recipe {self.recipe} does not suit --problem {self.problem}, "
+                + ("where an input has one answer." if problem.static else "whose frames follow each other.")
+            )
+        if self.recipe == "fno" and problem.frames_in < FRAMES_IN:
+            raise UserError(
+                f"--recipe fno takes {FRAMES_IN} frames in; {self.problem} starts from its first."
+            )
+
+    def _refuse_foreign_transforms(self) -> None:
+        problem = PROBLEMS[self.problem]
+        if (self.start == "sht" or self.model == "sfno") and not problem.sphere:
+            flag = "--model sfno" if self.model == "sfno" else "--start sht"
+            raise UserError(f"{flag} is of the sphere: it needs --problem shallow-water, not {self.problem}.")
+        if self.model == "mno" and self.start == "sht" and self.form != "grid":
+            raise UserError("--start sht has a matrix for each order: add --form grid.")
+        if self.padding is not None and not (any(problem.walls) and 0 < self.padding < 1):
+            raise UserError(
+                f"--padding {self.padding:g}: {self.problem} is periodic in both directions, there is nothing to pad."
+                if not any(problem.walls)
+                else f"--padding must be between 0 and 1, not {self.padding:g}."
+            )
+        if self.model == "fno" and self.start == "random":
+            raise UserError("--start random is for transforms that learn: take --model mno.")
 
     def _refuse_foreign_options(self) -> None:
         """An option that the model does not have would do nothing: say so."""
@@ -141,9 +193,11 @@ class TrainConfig(DataConfig, ExperimentConfig):
     @property
     def in_frames(self) -> int:
         """Frames that the model sees."""
-        return 1 if self.recipe == "markov" else FRAMES_IN
+        return FRAMES_IN if self.recipe == "fno" else 1
 
     def label(self) -> str:
+        if self.problem != "navier-stokes":
+            return f"{self.problem}-{self.model}-{super().label()}"
         return f"{self.model}-nu{self.nu:.0e}-{self.recipe}-{super().label()}".replace("e-0", "e-")
 
 
@@ -151,18 +205,20 @@ class TrainConfig(DataConfig, ExperimentConfig):
 class EvalConfig:
     """Options of `python -m pde.eval`."""
 
+    problem: ProblemName | None = None
+    """Only runs of this problem; without it all of them, each problem with a table of its own."""
     weights: list[Path] = field(default_factory=list)
     """Weights files to evaluate on --data; without any, all finished runs, each on its own data."""
     data: Path | None = None
-    """A file of trajectories to evaluate on; needed with --weights, and replaces the runs' own data otherwise."""
+    """A file of samples to evaluate on; needed with --weights, and replaces the runs' own data otherwise."""
     num_test: int | None = None
-    """Trajectories to test on, the last of the file; as in training when not given."""
+    """Samples to test on, the last of the file; as in training when not given."""
     batch_size: int = 20
-    """Trajectories that are forecast together."""
+    """Samples that are forecast together."""
     samples: list[int] = field(default_factory=lambda: [0])
     """Test samples to draw."""
     out: Path | None = None
-    """Folder for tables and figures; by default runs/pde/results."""
+    """Folder for tables and figures; by default runs/pde/results, and in it one for each of the newer problems."""
     figures: bool = True
     """Draw the figures and the animation too."""
     threads: int | None = None
@@ -170,7 +226,7 @@ class EvalConfig:
 
     def __post_init__(self) -> None:
         if self.weights and self.data is None:
-            raise UserError("--weights needs --data, the file of trajectories to evaluate on.")
+            raise UserError("--weights needs --data, the file of samples to evaluate on.")
         if self.batch_size < 1 or (self.num_test is not None and self.num_test < 1):
             raise UserError("--batch-size and --num-test must be at least 1.")
 
@@ -179,16 +235,20 @@ class EvalConfig:
 class TableConfig:
     """Options of `python -m pde.table`."""
 
+    problem: ProblemName = "navier-stokes"
+    """Whose table; each has its own set of models."""
     preset: Literal["paper", "laptop", "smoke"] = "laptop"
     """Whose options the runs have; see `python -m pde.train --help`."""
-    models: list[Model] = field(default_factory=lambda: ["mno", "fno", "ffno", "unet", "tfnet", "resnet"])
-    """Models to train."""
+    models: list[str] = field(default_factory=list)
+    """Models to train, all of the problem's when not given; navier-stokes: mno, fno, ffno, unet, tfnet, resnet;
+    between walls: fno, fno-padded, fno-dst, fno-dct, mno-dft, mno-dst, mno-dct; on the sphere: fno, fno-padded,
+    sfno, fno-sht, mno-dft, mno-sht."""
     nus: list[float] = field(default_factory=lambda: [1e-3, 1e-4, 1e-5])
-    """Viscosities to train them at."""
+    """navier-stokes: viscosities to train them at."""
     seeds: int = 1
     """Seeds, from 0, for each of --seeded-models; the others have one."""
-    seeded_models: list[Model] = field(default_factory=lambda: ["mno", "fno", "ffno"])
-    """Models that are trained with all seeds."""
+    seeded_models: list[str] = field(default_factory=list)
+    """Models that are trained with all seeds; by default mno, fno and ffno, and all of the other problems'."""
     minutes: float = 10.0
     """Wall-clock time of each training."""
     recipe: Recipe = "markov"
@@ -196,7 +256,7 @@ class TableConfig:
     resolution: int | None = None
     """Points per side, as in `python -m pde.train`."""
     num_train: int | None = None
-    """Trajectories to train on; the preset's when not given."""
+    """Samples to train on; the preset's when not given."""
     prefix: str = "table"
     """Beginning of the runs' names; finished ones with the same name are not repeated."""
     threads: int | None = None
@@ -205,5 +265,14 @@ class TableConfig:
     def __post_init__(self) -> None:
         if not self.minutes > 0 or self.seeds < 1:
             raise UserError(f"--minutes and --seeds must be above 0, not {self.minutes} and {self.seeds}.")
-        if not self.models or not self.nus:
-            raise UserError("--models and --nus need at least one entry each.")
+        if not self.nus:
+            raise UserError("--nus needs at least one entry.")
+        known = list(PROBLEMS[self.problem].comparison())
+        seeded = ["mno", "fno", "ffno"] if self.problem == "navier-stokes" else known
+        self.models, self.seeded_models = self.models or known, self.seeded_models or seeded
+        for flag, names in (("--models", self.models), ("--seeded-models", self.seeded_models)):
+            for name in names:
+                if name not in known:
+                    raise UserError(
+                        f"{flag}: the table of {self.problem} has {', '.join(known)}; not {name}."
+                    )

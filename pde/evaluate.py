@@ -8,26 +8,28 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from data.navier_stokes.reader import open_trajectories
 from lab import weights
 from lab.console import say
 from lab.errors import UserError
 from lab.gather import FinishedRun
-from pde.config import FRAMES_IN, MODEL_OPTIONS, DataConfig, EvalConfig, TrainConfig
-from pde.forecaster import Forecaster, from_weights
+from pde.config import MODEL_OPTIONS, DataConfig, EvalConfig, TrainConfig
+from pde.forecaster import Predictor, from_weights
 from pde.metrics import error_per_frame, relative_error
-from pde.sources import Split
+from pde.problems import PROBLEMS, Problem
+from pde.sources import Domain, File, Samples, Split
 
 
 @dataclass
 class Evaluation:
     """One trained model on the test samples."""
 
+    problem: Problem
+    domain: Domain
     name: str
     model: str
     variant: str
     """The options in which it differs from other runs of the same model; empty for the defaults."""
-    nu: float
+    nu: float | None
     seed: int
     parameters: int
     seconds_per_epoch: float | None
@@ -37,7 +39,7 @@ class Evaluation:
     per_frame: Tensor
     """Relative error of each test sample and frame."""
     truth: Tensor
-    """The frames that were to be forecast (sample, x, y, frame)."""
+    """What was to be forecast (sample, row, column, frame, field)."""
     prediction: Tensor
 
     @property
@@ -45,15 +47,19 @@ class Evaluation:
         """How tables and figures call it."""
         return f"{self.model}, {self.variant}" if self.variant else self.model
 
+    @property
+    def case(self) -> str:
+        """The column of the table to which it belongs: a viscosity, or the problem."""
+        return self.problem.name if self.nu is None else f"nu {self.nu:g}"
 
-def evaluate(forecaster: Forecaster, trajectories: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
-    """Truth and forecast of all frames after the first ten, each (sample, x, y, frame)."""
-    if trajectories.shape[-1] <= FRAMES_IN:
-        raise UserError(f"the data has {trajectories.shape[-1]} frames; a forecast starts from {FRAMES_IN}.")
-    forecaster = forecaster.at_resolution(trajectories.shape[1])
+
+def evaluate(predictor: Predictor, samples: Samples, batch_size: int) -> Tensor:
+    """What the model makes of all that is given: like `samples.wanted`."""
+    predictor = predictor.at_resolution(samples.given.shape[1:3])
+    frames = samples.wanted.shape[3]
     with torch.inference_mode():
-        forecasts = [forecaster.forecast(batch) for batch in trajectories.split(batch_size)]
-    return trajectories[..., FRAMES_IN:], torch.cat(forecasts)
+        made = [predictor.predict(batch, frames) for batch in samples.given.split(batch_size)]
+    return torch.cat(made)
 
 
 def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evaluation]:
@@ -75,38 +81,46 @@ def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evalu
 
 def evaluate_weights(config: EvalConfig) -> list[Evaluation]:
     """Every given weights file on the test samples of `config.data`."""
+    problems = {weights.load(path).header.get("problem", "navier-stokes") for path in config.weights}
+    if len(problems) > 1:
+        raise UserError(
+            f"--weights of different problems ({', '.join(sorted(problems))}) share no test data."
+        )
     assert config.data is not None
-    test, nu = _from_file(config.data, config.num_test)
+    (name,) = problems
+    test, file = _from_file(config.data, PROBLEMS[name], config.num_test)
     several = len(config.weights) > 1
     return [
-        _evaluation(path, test, nu, config, name=str(path), variant=path.parent.name if several else "")
+        _evaluation(path, test, file, config, name=str(path), variant=path.parent.name if several else "")
         for path in config.weights
     ]
 
 
+def problem_of(run: FinishedRun) -> str:
+    """The problem that a run was trained on."""
+    return str(run.config.get("problem", "navier-stokes"))
+
+
 def _evaluation(
-    path: Path,
-    trajectories: Tensor,
-    nu: float | None,
-    config: EvalConfig,
-    name: str,
-    variant: str,
-    **known: Any,
+    path: Path, samples: Samples, file: File, config: EvalConfig, name: str, variant: str, **known: Any
 ) -> Evaluation:
     loaded = weights.load(path)
-    forecaster = from_weights(loaded, str(path))
-    parameters = sum(parameter.numel() for parameter in forecaster.parameters())
-    say(f"{name}: {len(trajectories)} forecasts")
-    truth, prediction = evaluate(forecaster, trajectories, config.batch_size)
+    predictor = from_weights(loaded, str(path))
+    parameters = sum(parameter.numel() for parameter in predictor.parameters())
+    say(f"{name}: {len(samples.given)} forecasts")
+    prediction = evaluate(predictor, samples, config.batch_size)
+    measured = predictor.measured(prediction), predictor.measured(samples.wanted)
     return Evaluation(
+        problem=file.problem,
+        domain=file.domain,
         name=name,
         model=loaded.header["model"],
         variant=variant,
-        nu=nu or loaded.header["nu"],
+        nu=file.nu or loaded.header.get("nu"),
         parameters=parameters,
-        errors=relative_error(prediction, truth),
-        per_frame=error_per_frame(prediction, truth),
-        truth=truth,
+        errors=relative_error(*measured, file.domain.weights),
+        per_frame=error_per_frame(*measured, file.domain.weights),
+        truth=samples.wanted,
         prediction=prediction,
         seed=known.pop("seed", 0),
         seconds_per_epoch=known.pop("seconds_per_epoch", None),
@@ -114,16 +128,27 @@ def _evaluation(
     )
 
 
-def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Tensor, float | None]:
+def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Samples, File]:
     if config.data is not None:
-        return _from_file(config.data, config.num_test)
-    chosen = {field.name: run.config[field.name] for field in fields(DataConfig)}
+        return _from_file(config.data, PROBLEMS[problem_of(run)], config.num_test)
+    known = (field.name for field in fields(DataConfig))
+    chosen = {key: run.config[key] for key in known if key in run.config}
     chosen["data"] = None if chosen["data"] is None else Path(chosen["data"])
     split = Split(DataConfig(**chosen))
-    return split.load(split.test)[-(config.num_test or 0) :], split.test.nu
+    test = split.load(split.test)
+    last = -(config.num_test or 0)
+    return Samples(test.given[last:], test.wanted[last:]), split.file
 
 
-COMPARED = (*MODEL_OPTIONS["mno"], "batch_norm", "recipe", "noise", "transform_lr", "transform_decay")
+COMPARED = (
+    *MODEL_OPTIONS["mno"],
+    "padding",
+    "batch_norm",
+    "recipe",
+    "noise",
+    "transform_lr",
+    "transform_decay",
+)
 COMPARED_DATA = (
     "num_train",
     "resolution",
@@ -139,9 +164,9 @@ COMPARED_DATA = (
 def _variant(run: FinishedRun, runs: list[FinishedRun]) -> str:
     same = [_asked(other) for other in runs if other.config["model"] == run.config["model"]]
     mine = _asked(run)
-    varying = [key for key in COMPARED + COMPARED_DATA if len({str(config[key]) for config in same}) > 1]
+    varying = [key for key in COMPARED + COMPARED_DATA if len({str(config.get(key)) for config in same}) > 1]
     defaults = {field.name: field.default for field in fields(TrainConfig)}
-    chosen = {key: mine[key] for key in varying if mine[key] not in (None, defaults[key])}
+    chosen = {key: mine.get(key) for key in varying if mine.get(key) not in (None, defaults[key])}
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in chosen.items())
 
 
@@ -150,10 +175,10 @@ def _asked(run: FinishedRun) -> dict[str, Any]:
     return run.config if run.config["minutes"] is None else run.config | {"epochs": None}
 
 
-def _from_file(path: Path, count: int | None) -> tuple[Tensor, float | None]:
-    trajectories = open_trajectories(path)
-    chosen = trajectories if count is None else trajectories.split(0, count)[1]
-    return chosen.load(), trajectories.nu
+def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples, File]:
+    file = File(path, problem)
+    everything: Any = file.all
+    return file.load(everything if count is None else everything.split(0, count)[1]), file
 
 
 def _pace(run: FinishedRun) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""A model that takes one step, with what is needed to take many."""
+"""A trained model with what is needed to apply it: the scaling of its fields, and many steps out of one."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -7,99 +8,164 @@ from torch import Tensor, nn
 
 from lab.errors import UserError
 from lab.weights import Weights
-from pde.config import FRAMES_IN
 from pde.models import build
+from pde.models.resolution import Resolution, shown, sides
+from pde.problems import PROBLEMS
 
 
-class Forecaster(nn.Module):
-    """Frames in, frames out: a network and the scaling of its recipe.
+class Predictor(nn.Module):
+    """From what is given of a sample to what is wanted, both (batch, row, column, frame, field).
 
-        next = last + s * net((frames - mean) / std)      residual
-        next = mean + std * net((frames - mean) / std)    otherwise
-
-    Without `normalise` (the fno recipe) mean is 0 and std is 1.
+    `mean` and `std` are those of each wanted field in the training data; of one field they are plain numbers.
     """
 
     mean: Tensor
     std: Tensor
-    change: Tensor
 
-    def __init__(self, net: nn.Module, in_frames: int, residual: bool) -> None:
+    def __init__(self, net: nn.Module, fields: int, scales: dict[str, float]) -> None:
         super().__init__()
-        self.net, self.in_frames, self.residual = net, in_frames, residual
-        for name, value in (("mean", 0.0), ("std", 1.0), ("change", 1.0)):
-            self.register_buffer(name, torch.tensor(value))
+        self.net, self.fields = net, fields
+        for name, value in scales.items():
+            self.register_buffer(name, torch.full(() if fields == 1 else (fields,), value))
 
-    def normalise_like(self, trajectories: Tensor) -> None:
-        """Take mean and spread of the fields, and of their changes, from (sample, x, y, frame)."""
-        self.mean, self.std = trajectories.mean(), trajectories.std()
-        self.change = (trajectories[..., 1:] - trajectories[..., :-1]).std()
+    def predict(self, given: Tensor, frames: int) -> Tensor:
+        """The `frames` wanted frames."""
+        raise NotImplementedError
 
-    def forward(self, frames: Tensor) -> Tensor:
-        """The frame after (batch, x, y, in_frames): (batch, x, y, 1)."""
-        out: Tensor = self.net((frames - self.mean) / self.std)
-        if self.residual:
-            return frames[..., -1:] + self.change * out
-        return self.mean + self.std * out
+    def centred(self, fields: Tensor) -> Tensor:
+        """Fields as a loss compares them: about their mean and, of several, each in units of its spread."""
+        return fields - self.mean if self.fields == 1 else (fields - self.mean) / self.std
 
-    def rollout(self, first: Tensor, steps: int) -> Tensor:
-        """The `steps` frames after the given ones (batch, x, y, >= in_frames), each made from those before it."""
-        frames = first[..., -self.in_frames :]
-        made = []
-        for _ in range(steps):
-            made.append(self(frames))
-            frames = torch.cat((frames, made[-1]), dim=-1)[..., 1:]
-        return torch.cat(made, dim=-1)
+    def measured(self, fields: Tensor) -> Tensor:
+        """Fields as a test compares them: as they are; several, that have units of their own, as in a loss."""
+        return fields if self.fields == 1 else self.centred(fields)
 
-    def forecast(self, trajectory: Tensor) -> Tensor:
-        """All frames after the first ten, from these ten: (batch, x, y, frames - 10)."""
-        return self.rollout(trajectory[..., :FRAMES_IN], trajectory.shape[-1] - FRAMES_IN)
-
-    def at_resolution(self, n: int) -> "Forecaster":
-        """The same model on an n x n grid; only those whose transforms can be resampled have one."""
-        there = self.net.resolution
-        if n == there:
+    def at_resolution(self, resolution: Resolution) -> "Predictor":
+        """The same model on another grid; only those whose transforms can be resampled have one."""
+        there, wanted = sides(self.net.resolution), sides(resolution)  # type: ignore[arg-type]
+        if wanted == there:
             return self
-        reason = _not_resampled_because(self.net, n)
+        reason = _not_resampled_because(self.net, wanted)
         if reason:
             raise UserError(
-                f"the model was trained on {there} x {there} points and the data has {n} x {n}: {reason}; "
+                f"the model was trained on {shown(there)} points and the data has {shown(wanted)}: {reason}; "
                 "give data of the resolution it was trained on."
             )
-        self.net.resampled(n)  # type: ignore[operator]
+        self.net.resampled(wanted)  # type: ignore[operator]
         return self
 
 
-def _not_resampled_because(net: nn.Module, n: int) -> str | None:
+class Forecaster(Predictor):
+    """Frames in, frames out: a network that takes one step, and the scaling of its recipe.
+
+        next = last + s * net((frames - mean) / std)      residual
+        next = mean + std * net((frames - mean) / std)    otherwise
+
+    Without `normalise_like` (the fno recipe) mean is 0 and std is 1.
+    """
+
+    change: Tensor
+
+    def __init__(self, net: nn.Module, in_frames: int, residual: bool, fields: int = 1) -> None:
+        super().__init__(net, fields, {"mean": 0.0, "std": 1.0, "change": 1.0})
+        self.in_frames, self.residual = in_frames, residual
+
+    def normalise_like(self, trajectories: Tensor) -> None:
+        """Take mean and spread of each field, and of its changes, from (sample, row, column, frame, field)."""
+        self.mean, self.std = of_each_field(torch.mean, trajectories), of_each_field(torch.std, trajectories)
+        self.change = of_each_field(torch.std, trajectories[..., 1:, :] - trajectories[..., :-1, :])
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """The frame after (batch, row, column, in_frames, field): (batch, row, column, 1, field)."""
+        out: Tensor = self.net(((frames - self.mean) / self.std).flatten(3))[..., None, :]
+        if self.residual:
+            return frames[..., -1:, :] + self.change * out
+        return self.mean + self.std * out
+
+    def rollout(self, first: Tensor, steps: int) -> Tensor:
+        """The `steps` frames after the given ones, of which there are at least in_frames, each from those before it."""
+        frames = first[..., -self.in_frames :, :]
+        made = []
+        for _ in range(steps):
+            made.append(self(frames))
+            frames = torch.cat((frames, made[-1]), dim=3)[..., 1:, :]
+        return torch.cat(made, dim=3)
+
+    def predict(self, given: Tensor, frames: int) -> Tensor:
+        return self.rollout(given, frames)
+
+
+class OneShot(Predictor):
+    """An input to its one answer: answer = mean + std * net((input - input_mean) / input_std)."""
+
+    input_mean: Tensor
+    input_std: Tensor
+
+    def __init__(self, net: nn.Module, fields: int = 1) -> None:
+        super().__init__(net, fields, {"mean": 0.0, "std": 1.0})
+        self.register_buffer("input_mean", torch.tensor(0.0))
+        self.register_buffer("input_std", torch.tensor(1.0))
+
+    def normalise_like(self, given: Tensor, wanted: Tensor) -> None:
+        """Take mean and spread of the inputs, and of each field of the answers."""
+        self.input_mean, self.input_std = given.mean(), given.std()
+        self.mean, self.std = of_each_field(torch.mean, wanted), of_each_field(torch.std, wanted)
+
+    def forward(self, given: Tensor) -> Tensor:
+        """(batch, row, column, 1, field) to (batch, row, column, 1, field)."""
+        out: Tensor = self.net(((given - self.input_mean) / self.input_std).flatten(3))[..., None, :]
+        return self.mean + self.std * out
+
+    def predict(self, given: Tensor, frames: int) -> Tensor:
+        answer: Tensor = self(given)
+        return answer
+
+
+def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tensor:
+    """A statistic of each field (the last axis): a vector, or a plain number where there is one field."""
+    values = [statistic(field) for field in fields.unbind(-1)]
+    return values[0] if len(values) == 1 else torch.stack(values)
+
+
+def _not_resampled_because(net: nn.Module, wanted: tuple[int, int]) -> str | None:
     from pde.models.grid import GridPlane
     from pde.models.operator import SpectralOperator
+    from pde.models.sfno import SFNO
     from pde.models.transform import Axis
 
     if not isinstance(net, SpectralOperator):
         return "a convolution's kernel belongs to one mesh width"
+    if isinstance(net, SFNO):
+        return "its harmonics are those of one grid on the sphere"
     if any(isinstance(module, GridPlane) for module in net.modules()):
         return "the grid form has a matrix for each row of its grid"
+    if any(net.padding):
+        return "its padding is a number of points"
     axes = [module for module in net.modules() if isinstance(module, Axis)]
     if any(axis.start in ("dct", "dst") for axis in axes):
         return "transforms that began as cosines or sines are not periodic and cannot be resampled as such"
-    if n < 2 * max(axis.modes for axis in axes):
+    if min(wanted) < 2 * max(axis.modes for axis in axes):
         return f"{max(axis.modes for axis in axes)} modes need at least twice as many points"
     return None
 
 
-def from_header(header: dict[str, Any]) -> Forecaster:
-    """The forecaster that the header of a weights file describes, with fresh weights."""
+def from_header(header: dict[str, Any]) -> Predictor:
+    """The model that the header of a weights file describes, with fresh weights."""
     try:
-        net = build(header["model"], header["in_frames"], header["resolution"], **header["options"])
-        return Forecaster(net, header["in_frames"], header["residual"])
+        problem, fields = PROBLEMS[header.get("problem", "navier-stokes")], header.get("fields", 1)
+        channels = header.get("in_channels", header["in_frames"])
+        net = build(header["model"], channels, header["resolution"], fields, **header["options"])
+        if problem.static:
+            return OneShot(net, fields)
+        return Forecaster(net, header["in_frames"], header["residual"], fields)
     except KeyError as error:
         raise UserError(
             f"the weights belong to {header.get('app', 'another program')}, not to pde."
         ) from error
 
 
-def from_weights(weights: Weights, path: str = "the file") -> Forecaster:
-    """The trained forecaster of a weights file."""
-    forecaster = from_header(weights.header)
-    weights.load_into(forecaster, path)
-    return forecaster.eval()
+def from_weights(weights: Weights, path: str = "the file") -> Predictor:
+    """The trained model of a weights file."""
+    predictor = from_header(weights.header)
+    weights.load_into(predictor, path)
+    return predictor.eval()

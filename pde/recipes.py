@@ -1,4 +1,4 @@
-"""The two ways to train a forecaster; comparisons hold the recipe fixed."""
+"""The ways to train a predictor; comparisons hold the recipe fixed."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,24 +7,43 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
+from lab.errors import UserError
 from lab.experiment import Experiment
-from pde.config import FRAMES_IN, TrainConfig
-from pde.forecaster import Forecaster
-from pde.metrics import relative_error
+from pde.config import TrainConfig
+from pde.forecaster import Forecaster, OneShot, Predictor
+from pde.metrics import error_per_frame, relative_error
 from pde.models import all_options, build
+from pde.models.legendre import Latitudes, quadrature
 from pde.models.mno import transform_parameters
+from pde.problems import PROBLEMS
+from pde.sources import Domain, Samples
 
 
 class Training(Experiment):
-    """What both recipes share: the score, the optimiser's groups, the header."""
+    """What all recipes share: the score, the optimiser's groups, the header. A batch is (given, wanted)."""
 
-    model: Forecaster
+    model: Predictor
     config: TrainConfig
+    weights: Tensor | None
+
+    def __init__(
+        self,
+        model: Predictor,
+        config: TrainConfig,
+        in_channels: int,
+        options: dict[str, Any],
+        weights: Tensor | None = None,
+    ) -> None:
+        super().__init__(model, config)
+        self.in_channels, self.options = in_channels, options
+        self.register_buffer("weights", weights, persistent=False)
 
     def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
-        """The relative error of the whole forecast, for trajectories (batch, x, y, frame)."""
-        (trajectory,) = batch
-        return {"error": relative_error(self.model.forecast(trajectory), trajectory[..., FRAMES_IN:])}
+        """The relative error of the whole forecast."""
+        given, wanted = batch
+        predicted = self.model.predict(given, wanted.shape[3])
+        both = self.model.measured(predicted), self.model.measured(wanted)
+        return {"error": relative_error(*both, self.weights)}
 
     def parameter_groups(self) -> Iterable[dict[str, Any]]:
         """Transforms apart: they learn more slowly, and decay towards their start instead of towards zero."""
@@ -39,16 +58,19 @@ class Training(Experiment):
         return groups
 
     def header(self) -> dict[str, Any]:
-        return {
+        header = {
             "app": "pde",
+            "problem": self.config.problem,
             "model": self.config.model,
-            "options": all_options(self.config.model, self.config.model_options()),
-            "in_frames": self.model.in_frames,
-            "residual": self.model.residual,
-            "resolution": self.model.net.resolution,
+            "options": all_options(self.config.model, self.options),
+            "in_frames": self.config.in_frames,
+            "in_channels": self.in_channels,
+            "residual": self.config.recipe == "markov",
+            "fields": self.model.fields,
+            "resolution": list(self.model.net.resolution),  # type: ignore[arg-type]
             "recipe": self.config.recipe,
-            "nu": self.config.nu,
         }
+        return header | ({"nu": self.config.nu} if self.config.problem == "navier-stokes" else {})
 
 
 class Markov(Training):
@@ -60,28 +82,63 @@ class Markov(Training):
     def loss(self, batch: list[Tensor]) -> Tensor:
         now, following = batch
         noise = self.config.noise * self.model.std * torch.randn_like(now)
-        predicted = self.model((now + noise)[..., None])[..., 0]
-        return relative_error(predicted - self.model.mean, following - self.model.mean).mean()
+        predicted = self.model((now + noise)[..., None, :])[..., 0, :]
+        both = self.model.centred(predicted), self.model.centred(following)
+        return relative_error(*both, self.weights).mean()
 
 
 class Rollout(Training):
     """Ten frames in, the loss summed over the forecast and differentiated through all of it: FNO's protocol."""
 
     def loss(self, batch: list[Tensor]) -> Tensor:
-        (trajectory,) = batch
-        predicted = self.model.forecast(trajectory)
-        per_frame = (predicted - trajectory[..., FRAMES_IN:]).flatten(1, 2).norm(dim=1)
-        return (per_frame / trajectory[..., FRAMES_IN:].flatten(1, 2).norm(dim=1)).sum(1).mean()
+        given, wanted = batch
+        predicted = self.model.predict(given, wanted.shape[3])
+        return error_per_frame(predicted, wanted, self.weights).sum(1).mean()
 
 
-def make_training(config: TrainConfig, trajectories: Tensor) -> tuple[Training, Dataset[Any]]:
-    """The experiment that the config asks for, and its training data, from (sample, x, y, frame)."""
-    markov = config.recipe == "markov"
-    net = build(config.model, config.in_frames, trajectories.shape[1], **config.model_options())
-    forecaster = Forecaster(net, config.in_frames, residual=markov)
-    if not markov:
-        return Rollout(forecaster, config), TensorDataset(trajectories)
+class Map(Training):
+    """The answer to an input in one step; the loss is the error itself."""
+
+    def loss(self, batch: list[Tensor]) -> Tensor:
+        return self.scores(batch)["error"].mean()
+
+
+def make_training(config: TrainConfig, samples: Samples, domain: Domain) -> tuple[Training, Dataset[Any]]:
+    """The experiment that the config asks for, and its training data."""
+    options, fields = net_options(config, domain), samples.wanted.shape[-1]
+    channels = config.in_frames * samples.given.shape[-1]
+    net = build(config.model, channels, domain.resolution, fields, **options)
+    shared = config, channels, options, None if domain.weights is None else domain.weights.float()
+    if config.recipe == "map":
+        model = OneShot(net, fields)
+        model.normalise_like(*samples)
+        return Map(model, *shared), TensorDataset(*samples)
+    forecaster = Forecaster(net, config.in_frames, residual=config.recipe == "markov", fields=fields)
+    if config.recipe == "fno":
+        return Rollout(forecaster, *shared), TensorDataset(*samples)
+    trajectories = torch.cat(samples, dim=3)
     forecaster.normalise_like(trajectories)
-    frames = trajectories.permute(0, 3, 1, 2).contiguous()
+    frames = trajectories.permute(0, 3, 1, 2, 4).contiguous()
     now, following = frames[:, :-1].flatten(0, 1), frames[:, 1:].flatten(0, 1)
-    return Markov(forecaster, config), TensorDataset(now, following)
+    return Markov(forecaster, *shared), TensorDataset(now, following)
+
+
+def net_options(config: TrainConfig, domain: Domain) -> dict[str, Any]:
+    """The options of the network: those chosen, in terms of the grid that the data has."""
+    options, problem = config.model_options(), PROBLEMS[config.problem]
+    if config.padding is not None:
+        options["padding"] = problem.padding(config.padding, domain.resolution)
+    if config.model == "sfno" or config.start == "sht":
+        options["latitudes"] = latitudes_of(domain.rows)
+    return options
+
+
+def latitudes_of(colatitudes: Tensor) -> Latitudes:
+    """The name of a grid of latitudes."""
+    names: tuple[Latitudes, ...] = ("legendre-gauss", "equiangular")
+    for name in names:
+        if torch.allclose(quadrature(name, len(colatitudes))[0], colatitudes.double(), atol=1e-6):
+            return name
+    raise UserError(
+        "the latitudes of the data are neither Gauss's nor equiangular; harmonics need one of them."
+    )

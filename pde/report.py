@@ -1,4 +1,4 @@
-"""Tables and figures of some evaluations, on the screen and in a folder."""
+"""Tables and figures of some evaluations of one problem, on the screen and in a folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ from lab.errors import UserError
 from lab.paths import runs_dir
 from pde.config import EvalConfig
 from pde.evaluate import Evaluation
-from pde.figures import animation, energy_spectra, error_curves, panels
-from pde.results import ORDER, ratios_table, results_table, viscosities
+from pde.figures import animation, energy_spectra, error_curves, error_places, panels
+from pde.results import ORDER, cases, ratios_table, results_table
 
 
 def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
     """Print the tables, write them in all formats and, if asked for, the figures; return the paths."""
-    folder = config.out or runs_dir() / "pde" / "results"
+    folder = _folder(evaluations, config)
     table, ratios = results_table(evaluations), ratios_table(evaluations)
     table.print()
     paths = table.save(folder, "table")
@@ -27,24 +27,36 @@ def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
     return paths
 
 
+def _folder(evaluations: Sequence[Evaluation], config: EvalConfig) -> Path:
+    problem = evaluations[0].problem.name
+    whole = config.out or runs_dir() / "pde" / "results"
+    asked = config.out is not None and (config.weights or config.problem is not None)
+    return whole if asked or problem == "navier-stokes" else whole / problem
+
+
 def _figures(evaluations: Sequence[Evaluation], config: EvalConfig, folder: Path) -> list[Path]:
     shown = (
         sorted((e for e in evaluations if e.seed == 0), key=lambda e: (ORDER.index(e.model), e.label))
         or evaluations
     )
-    paths = [error_curves(shown, folder / "errors.png"), energy_spectra(shown, folder / "spectra.png")]
-    for nu in viscosities(shown):
-        here = [e for e in shown if e.nu == nu and e.truth.shape == _first(shown, nu).truth.shape]
+    problem = shown[0].problem
+    paths = []
+    if not problem.static:
+        paths.append(error_curves(shown, folder / "errors.png"))
+    if any(problem.walls):
+        paths.append(error_places(shown, folder / "places.png"))
+    else:
+        paths.append(energy_spectra(shown, folder / "spectra.png"))
+    for case in cases(shown):
+        first = next(e for e in shown if e.case == case)
+        here = [e for e in shown if e.case == case and e.truth.shape == first.truth.shape]
         for sample in config.samples:
-            if not 0 <= sample < len(here[0].truth):
+            if not 0 <= sample < len(first.truth):
                 raise UserError(
-                    f"--samples: there are {len(here[0].truth)} test samples, from 0; not {sample}."
+                    f"--samples: there are {len(first.truth)} test samples, from 0; not {sample}."
                 )
-            name = f"nu{nu:.0e}_sample{sample}".replace("e-0", "e-")
-            paths.append(panels(here, sample, folder / f"{name}.png"))
-            paths.append(animation(here, sample, folder / f"{name}.gif"))
+            stem = first.case if first.nu is None else f"nu{first.nu:.0e}".replace("e-0", "e-")
+            paths.append(panels(here, sample, folder / f"{stem}_sample{sample}.png"))
+            if not problem.static:
+                paths.append(animation(here, sample, folder / f"{stem}_sample{sample}.gif"))
     return paths
-
-
-def _first(evaluations: Sequence[Evaluation], nu: float) -> Evaluation:
-    return next(e for e in evaluations if e.nu == nu)

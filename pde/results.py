@@ -1,4 +1,4 @@
-"""The table of results: models by viscosity."""
+"""The table of results: models by viscosity, or of one of the other problems."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,17 @@ import torch
 from lab.table import Cell, Column, Score, Table
 from pde.evaluate import Evaluation
 
-ORDER = ("mno", "fno", "ffno", "unet", "tfnet", "resnet")
+ORDER = ("mno", "fno", "sfno", "ffno", "unet", "tfnet", "resnet")
 
 
 def results_table(evaluations: Sequence[Evaluation]) -> Table:
-    """One row per model (and variant of it), one column per viscosity; mean and standard error.
+    """One row per model (and variant of it), one column per case; mean and standard error.
 
     The error is over test samples; with several seeds, each sample counts with its mean over the seeds.
     """
-    nus = viscosities(evaluations)
+    titles = cases(evaluations)
     columns = [Column("model", "model"), Column("parameters", "parameters")]
-    columns += [Column(f"nu {nu:g}", f"nu = {nu:g}", better="lower") for nu in nus]
+    columns += [Column(case, title, better="lower") for case, title in titles.items()]
     columns += [Column("seeds", "seeds"), Column("epoch", "seconds per epoch", digits=1)]
     caption = "Relative L2 error of the forecast, mean ± standard error over test samples"
     table = Table(columns, caption=caption)
@@ -30,41 +30,42 @@ def results_table(evaluations: Sequence[Evaluation]) -> Table:
             "seeds": len({e.seed for e in same}),
             "epoch": sum(paces) / len(paces) if paces else None,
         }
-        for nu in nus:
-            errors = [e.errors for e in same if e.nu == nu]
-            row[f"nu {nu:g}"] = Score.of(_over_seeds(errors).tolist()) if errors else None
+        for case in titles:
+            errors = [e.errors for e in same if e.case == case]
+            row[case] = Score.of(_over_seeds(errors).tolist()) if errors else None
         table.rows.append(row)
     return table
 
 
 def ratios_table(evaluations: Sequence[Evaluation]) -> Table | None:
-    """The error of every mno divided by that of each other model, by viscosity; None without the two kinds."""
-    nus = viscosities(evaluations)
+    """The error of every mno divided by that of each other model, by case; None without the two kinds."""
+    titles = cases(evaluations)
     mine = [label for label in labels(evaluations) if label.split(",")[0] == "mno"]
     others = [label for label in labels(evaluations) if label not in mine]
     if not mine or not others:
         return None
     columns = [Column("ratio", "error divided by that of another model")]
-    columns += [Column(f"nu {nu:g}", f"nu = {nu:g}", digits=2) for nu in nus]
+    columns += [Column(case, title, digits=2) for case, title in titles.items()]
     table = Table(columns)
 
-    def mean(label: str, nu: float) -> float | None:
-        values = [float(e.errors.mean()) for e in evaluations if (e.label, e.nu) == (label, nu)]
+    def mean(label: str, case: str) -> float | None:
+        values = [float(e.errors.mean()) for e in evaluations if (e.label, e.case) == (label, case)]
         return sum(values) / len(values) if values else None
 
     for label in mine:
         for other in others:
             row: dict[str, Cell] = {"ratio": f"{label} / {other}"}
-            for nu in nus:
-                above, below = mean(label, nu), mean(other, nu)
-                row[f"nu {nu:g}"] = None if above is None or below is None else above / below
+            for case in titles:
+                above, below = mean(label, case), mean(other, case)
+                row[case] = None if above is None or below is None else above / below
             table.rows.append(row)
     return table
 
 
-def viscosities(evaluations: Sequence[Evaluation]) -> list[float]:
-    """All viscosities, the smooth flows first."""
-    return sorted({evaluation.nu for evaluation in evaluations}, reverse=True)
+def cases(evaluations: Sequence[Evaluation]) -> dict[str, str]:
+    """The columns of the table and their titles: all viscosities, the smooth flows first, or the problem."""
+    ordered = sorted(evaluations, key=lambda e: -(e.nu or 0.0))
+    return {e.case: e.problem.title if e.nu is None else f"nu = {e.nu:g}" for e in ordered}
 
 
 def labels(evaluations: Sequence[Evaluation]) -> list[str]:

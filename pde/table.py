@@ -1,4 +1,4 @@
-"""`python -m pde.table`: train every model at every viscosity under one budget, and write the table."""
+"""`python -m pde.table`: train every model of a problem under one budget, and write the table."""
 
 import sys
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from lab.cli import run
 from pde.config import EvalConfig, TableConfig, TrainConfig
+from pde.problems import PROBLEMS
 
 
 def table(config: TableConfig) -> None:
@@ -32,24 +33,28 @@ def table(config: TableConfig) -> None:
 
 
 def runs(config: TableConfig) -> Iterator[TrainConfig]:
-    """The options of all runs of the table, viscosity by viscosity."""
+    """The options of all runs of the table, viscosity by viscosity where there are several."""
     from lab.presets import read_preset
 
-    preset = read_preset("pde", config.preset)
-    for nu in config.nus:
+    flow = config.problem == "navier-stokes"
+    preset = read_preset("pde" if flow else f"pde/{config.problem}", config.preset)
+    comparison = PROBLEMS[config.problem].comparison()
+    cases = {f"nu{nu:.0e}".replace("e-0", "e-"): {"nu": nu} for nu in config.nus} if flow else {"": {}}
+    for case, of_case in cases.items():
         for model in config.models:
             for seed in range(config.seeds if model in config.seeded_models else 1):
-                name = f"{config.prefix}-{model}-nu{nu:.0e}-seed{seed}".replace("e-0", "e-")
+                words = (config.prefix, model, case) if flow else (config.prefix, config.problem, model)
                 chosen = preset | {
                     "preset": config.preset,
-                    "model": model,
-                    "nu": nu,
+                    "problem": config.problem,
+                    **comparison[model],
+                    **of_case,
                     "seed": seed,
                     "minutes": config.minutes,
                     "recipe": config.recipe,
                     "resolution": config.resolution,
                     "threads": config.threads,
-                    "name": name,
+                    "name": "-".join((*words, f"seed{seed}")),
                     "resume": True,
                 }
                 if config.num_train is not None:

@@ -1,4 +1,4 @@
-"""`python -m pde.train`: train a forecaster of the Navier-Stokes flow."""
+"""`python -m pde.train`: train a neural operator on a flow."""
 
 import sys
 
@@ -7,7 +7,7 @@ from pde.config import TrainConfig
 
 
 def train(config: TrainConfig) -> dict[str, float]:
-    """Train one model at one viscosity; the data is made when it is missing."""
+    """Train one model on one problem; the data is made when it is missing."""
     import torch
     from torch.utils.data import TensorDataset
 
@@ -20,10 +20,10 @@ def train(config: TrainConfig) -> dict[str, float]:
 
     prepare(config)
     split = Split(config)
-    trajectories = split.load(split.train)
-    validation = TensorDataset(split.load(split.validation))
+    samples = split.load(split.train)
+    validation = TensorDataset(*split.load(split.validation))
     torch.manual_seed(config.seed)
-    training, data = make_training(config, trajectories)
+    training, data = make_training(config, samples, split.domain)
     if config.minutes is not None:
         choose_epochs(config, training, data, validation)
     with Run.open(config, split.describe()) as folder:

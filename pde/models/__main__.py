@@ -38,7 +38,11 @@ def show(config: ListConfig) -> None:
         columns, caption=f"{config.in_frames} frames in, {config.resolution} x {config.resolution} points"
     )
     for name, what in MODELS.items():
-        model = build(name, config.in_frames, config.resolution).eval()
+        try:
+            model = build(name, config.in_frames, config.resolution).eval()
+        except UserError as error:
+            table.rows.append({"model": name, "what": str(error)})
+            continue
         if isinstance(model, SpectralOperator):
             flops = model.flops()  # torch counts a complex product as if it were real
         else:

@@ -3,6 +3,7 @@
 from torch import nn
 
 from pde.models.operator import FactorisedOperator
+from pde.models.resolution import Resolution, sides
 from pde.models.transform import Axis
 
 
@@ -11,15 +12,14 @@ class FFNO(FactorisedOperator):
 
     def __init__(
         self,
-        in_frames: int,
-        resolution: int,
+        in_channels: int,
+        resolution: Resolution,
+        fields: int = 1,
         *,
         width: int = 20,
         modes: int = 12,
         depth: int = 4,
         expansion: int = 2,
     ) -> None:
-        axis = Axis(resolution, modes, signed=False)
-        super().__init__(
-            in_frames, resolution, width, modes, depth, expansion, lambda: nn.ModuleList((axis, axis))
-        )
+        axes = nn.ModuleList(Axis(n, modes, signed=False) for n in sides(resolution))
+        super().__init__(in_channels, resolution, width, modes, depth, expansion, lambda: axes, fields=fields)

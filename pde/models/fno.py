@@ -1,24 +1,56 @@
-"""FNO-2D (Li et al. 2021): spectral layers with the Fourier transform."""
+"""FNO-2D (Li et al. 2021): spectral layers with the Fourier transform, or another one that is as fixed."""
 
+from collections.abc import Sequence
+
+from pde.models.grid import GridPlane
+from pde.models.legendre import Latitudes
 from pde.models.operator import PlainOperator
 from pde.models.plane import Plane
+from pde.models.resolution import Resolution, sides
+from pde.models.transform import Start
 
 
 class FNO(PlainOperator):
     """The Fourier neural operator: 4 layers, 12 modes, width 20; 926,357 parameters with 10 frames in.
 
     The published count, 414,517, is that of modes 8 with batch norm.
+
+    Arguments:
+        start: the transform; dct and dst suit walls, sht the sphere.
+        padding: rows and columns of zeros beyond the grid, as is done where a field is not periodic.
+        latitudes: the grid of a sphere, for sht.
     """
 
     def __init__(
         self,
-        in_frames: int,
-        resolution: int,
+        in_channels: int,
+        resolution: Resolution,
+        fields: int = 1,
         *,
         width: int = 20,
         modes: int = 12,
         depth: int = 4,
         batch_norm: bool = False,
+        start: Start = "dft",
+        padding: Sequence[int] = (0, 0),
+        latitudes: Latitudes = "legendre-gauss",
     ) -> None:
-        plane = Plane(resolution, modes)  # without parameters, so one serves all layers
-        super().__init__(in_frames, resolution, width, modes, depth, lambda: plane, batch_norm)
+        rows, columns = sides(resolution)
+        seen = rows + padding[0], columns + padding[1]
+        # Without parameters, so one serves all layers.
+        plane: Plane | GridPlane
+        if start == "sht":
+            plane = GridPlane(seen, modes, start=start, learn=False, latitudes=latitudes)
+        else:
+            plane = Plane(seen, modes, start=start)
+        super().__init__(
+            in_channels,
+            resolution,
+            width,
+            modes,
+            depth,
+            lambda: plane,
+            batch_norm,
+            fields=fields,
+            padding=padding,
+        )

@@ -3,8 +3,11 @@
 import torch
 from torch import Tensor, nn
 
+from pde.models.legendre import Latitudes, legendre_functions, quadrature
+from pde.models.plane import plane_flops
 from pde.models.product import complex_product
-from pde.models.transform import Axis, Start
+from pde.models.resolution import Resolution, sides
+from pde.models.transform import Axis, Start, stored
 
 
 class GridPlane(nn.Module):
@@ -13,29 +16,52 @@ class GridPlane(nn.Module):
         z[a, k] = sum_t x[a, t] R[a, t, k]        a matrix for each row a
         f[l, k] = sum_a z[a, k] L[k, a, l]        a matrix for each kept column frequency k
 
-    It starts at the separable transform and is no longer separable once trained.
+    It starts at a separable transform, or at the spherical harmonic one, whose L differs from k to k; the shapes are
+    the same for all starts. Unless it is to `learn`, it stays there.
     """
 
-    def __init__(self, n: int, modes: int, *, start: Start = "dft") -> None:
+    def __init__(
+        self,
+        resolution: Resolution,
+        modes: int,
+        *,
+        start: Start = "dft",
+        learn: bool = True,
+        latitudes: Latitudes = "legendre-gauss",
+    ) -> None:
         super().__init__()
-        self.n, self.modes, self.start = n, modes, start
-        x = Axis(n, modes, signed=True, start=start)
-        y = Axis(n, modes, signed=False, start=start)
-        for name, axis, copies in (("R", y, n), ("L", x, modes)):
-            for direction, matrix in zip(("forward", "back"), axis.matrices(), strict=True):
+        self.rows, self.columns = sides(resolution)
+        self.modes, self.start = modes, start
+        if start == "sht":
+            columns = legendre_start(self.rows, modes, latitudes)
+        else:
+            columns = Axis(self.rows, modes, signed=True, start=start).matrices()
+        rows = Axis(self.columns, modes, signed=False, start="dft" if start == "sht" else start).matrices()
+        for name, matrices, copies in (("R", rows, self.rows), ("L", columns, modes)):
+            for direction, matrix in zip(("forward", "back"), matrices, strict=True):
                 self.register_buffer(f"{name}_{direction}_start", matrix, persistent=start == "random")
-                change = torch.zeros(copies, *matrix.shape[1:])
-                self.register_parameter(f"{name}_{direction}_change", nn.Parameter(change))
+                if learn:
+                    change = torch.zeros(copies, *matrix.shape[1:])
+                    self.register_parameter(f"{name}_{direction}_change", nn.Parameter(change))
+
+    @property
+    def channel_matrices(self) -> int:
+        """Modes, each of which mixes its channels by a matrix of its own."""
+        return 2 * self.modes**2
 
     def _factor(self, name: str) -> Tensor:
-        return torch.view_as_complex(getattr(self, f"{name}_start") + getattr(self, f"{name}_change"))
+        start, change = getattr(self, f"{name}_start"), getattr(self, f"{name}_change", None)
+        if change is None:
+            copies = self.rows if name.startswith("R") else self.modes
+            return torch.view_as_complex(start.expand(copies, *start.shape[1:]))
+        return torch.view_as_complex(start + change)
 
     def analyse(self, field: Tensor) -> Tensor:
         """Forward, rows first: (batch, x, y, channel) to (mode, channel, batch)."""
-        batch, n, _, channels = field.shape
-        rows = field.permute(1, 3, 0, 2).reshape(n, channels * batch, n)
+        batch, _, _, channels = field.shape
+        rows = field.permute(1, 3, 0, 2).reshape(self.rows, channels * batch, self.columns)
         R = torch.view_as_real(self._factor("R_forward")).flatten(2)
-        z = torch.view_as_complex(torch.bmm(rows, R).view(n, channels * batch, self.modes, 2))
+        z = torch.view_as_complex(torch.bmm(rows, R).view(self.rows, channels * batch, self.modes, 2))
         f = complex_product(z.permute(2, 1, 0).contiguous(), self._factor("L_forward"))
         return f.permute(0, 2, 1).reshape(-1, channels, batch)
 
@@ -47,9 +73,28 @@ class GridPlane(nn.Module):
         R = self._factor("R_back")
         back = torch.stack((R.real, -R.imag), dim=2).flatten(1, 2)
         rows = torch.bmm(torch.view_as_real(g).flatten(2), back)
-        return rows.view(self.n, channels, batch, self.n).permute(2, 0, 3, 1)
+        return rows.view(self.rows, channels, batch, self.columns).permute(2, 0, 3, 1)
 
     def flops(self, channels: int) -> int:
-        """Real operations of both directions, for one field."""
-        n, m = self.n, self.modes
-        return 2 * channels * (2 * n * n * 2 * m + 8 * m * n * 2 * m)
+        """Real operations of both directions and the mixing, for one field."""
+        return plane_flops((self.rows, self.columns), self.modes, channels)
+
+
+def legendre_start(rows: int, modes: int, latitudes: Latitudes) -> tuple[Tensor, Tensor]:
+    """The Legendre matrices of the orders k < modes: forward (k, row, l) with the quadrature, back (k, l, row).
+
+    For order k the degrees are k ... k + 2 modes - 1, of which none is zero. The functions are orthonormal in the mean
+    over the sphere, sum_a w_a P[l, a] P[l', a] = 1 for l = l' with weights of mean 1, so that both directions have the
+    size of an orthonormal Fourier matrix and learn at the same pace.
+    """
+    highest = 3 * modes - 2
+    if highest >= rows:
+        raise ValueError(
+            f"{modes} modes have spherical harmonics up to degree {highest}; {rows} latitudes resolve {rows - 1}."
+        )
+    theta, weights = quadrature(latitudes, rows)
+    functions = (
+        torch.stack([legendre_functions(k, 2 * modes, theta) for k in range(modes)]) * (2 / rows) ** 0.5
+    )
+    there = (functions * (weights * rows / 2)).mT
+    return tuple(stored(matrix.to(torch.complex128)) for matrix in (there, functions))  # type: ignore[return-value]

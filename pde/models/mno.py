@@ -5,9 +5,11 @@ from typing import Any, Literal
 from torch import nn
 
 from pde.models.grid import GridPlane
+from pde.models.legendre import Latitudes
 from pde.models.monarch_axis import MonarchAxis
 from pde.models.operator import FactorisedOperator, PlainOperator, SpectralOperator
 from pde.models.plane import Plane
+from pde.models.resolution import Resolution, sides
 from pde.models.transform import Axis, Start
 
 Twin = Literal["fno", "ffno"]
@@ -15,8 +17,9 @@ Form = Literal["separable", "monarch", "grid"]
 
 
 def mno(
-    in_frames: int,
-    resolution: int,
+    in_channels: int,
+    resolution: Resolution,
+    fields: int = 1,
     *,
     twin: Twin = "fno",
     form: Form = "separable",
@@ -27,6 +30,7 @@ def mno(
     modes: int = 12,
     depth: int = 4,
     expansion: int = 2,
+    latitudes: Latitudes = "legendre-gauss",
 ) -> SpectralOperator:
     """The operator that equals its Fourier twin when it starts at the DFT, and then learns its transforms.
 
@@ -38,27 +42,31 @@ def mno(
         groups: groups of channels, each with its own transforms; the grid form has one.
         shared: whether all layers use the same transforms.
         width, modes, depth, expansion: as in the twin.
+        latitudes: the grid of a sphere, for the start sht, which is of the grid form.
     """
     if width % groups:
         raise ValueError(f"{width} channels cannot be shared out among {groups} groups.")
 
-    def axis(signed: bool) -> Axis:
+    def axis(n: int, signed: bool) -> Axis:
         if form == "monarch":
-            return MonarchAxis(resolution, modes, signed=signed, start=start, groups=groups)
-        return Axis(resolution, modes, signed=signed, start=start, learn=True, groups=groups)
+            return MonarchAxis(n, modes, signed=signed, start=start, groups=groups)
+        return Axis(n, modes, signed=signed, start=start, learn=True, groups=groups)
 
     def transforms() -> Any:
+        rows, columns = sides(resolution)
         if twin == "ffno":
-            return nn.ModuleList((axis(False), axis(False)))
-        return (
-            GridPlane(resolution, modes, start=start) if form == "grid" else Plane.of(axis(True), axis(False))
-        )
+            return nn.ModuleList((axis(rows, False), axis(columns, False)))
+        if form == "grid":
+            return GridPlane(resolution, modes, start=start, latitudes=latitudes)
+        return Plane.of(axis(rows, True), axis(columns, False))
 
     common = transforms() if shared else None
     make = transforms if common is None else lambda: common
     if twin == "ffno":
-        return FactorisedOperator(in_frames, resolution, width, modes, depth, expansion, make)
-    return PlainOperator(in_frames, resolution, width, modes, depth, make)
+        return FactorisedOperator(
+            in_channels, resolution, width, modes, depth, expansion, make, fields=fields
+        )
+    return PlainOperator(in_channels, resolution, width, modes, depth, make, fields=fields)
 
 
 def transform_parameters(model: nn.Module) -> list[nn.Parameter]:

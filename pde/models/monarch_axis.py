@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from monarch_core import LinearOperator, Monarch, dct, dft, dst
-from pde.models.transform import Axis, Start, frequencies
+from pde.models.transform import Axis, Start, frequencies, packed
 
 
 class FromStart(nn.Module):
@@ -34,11 +34,14 @@ class MonarchAxis(Axis):
         self.home = nn.ModuleList(_operator(start, n, inverse=True) for _ in range(groups))
 
     def matrices(self) -> tuple[Tensor, Tensor]:
-        kept = frequencies(self.modes, self.signed) if self.start in ("dft", "random") else None
-        columns = kept if kept is not None else list(range(self.modes * (2 if self.signed else 1)))
-        there = torch.stack([operator.to_dense().T[:, columns] for operator in self.there])  # type: ignore[operator]
-        home = torch.stack([operator.to_dense().T[columns] for operator in self.home])  # type: ignore[operator]
-        if self.start in ("dft", "random") and not self.signed:
+        there = torch.stack([operator.to_dense().T for operator in self.there])  # type: ignore[operator]
+        home = torch.stack([operator.to_dense() for operator in self.home])  # type: ignore[operator]
+        if self.start in ("dct", "dst"):
+            there, home = (packed(waves, self.modes, self.signed) for waves in (there, home))
+            return _real_pairs(there), _real_pairs(home.mH)
+        kept = frequencies(self.modes, self.signed)
+        there, home = there[..., kept], home.mT[:, kept]
+        if not self.signed:
             weight = torch.full((self.modes, 1), 2.0, device=home.device)
             weight[0] = 1.0
             home = home * weight
@@ -47,7 +50,7 @@ class MonarchAxis(Axis):
 
 def _operator(start: Start, n: int, inverse: bool) -> LinearOperator:
     if start == "random":
-        return Monarch(n, dtype=torch.complex64)
+        return Monarch(n, dtype=torch.get_default_dtype().to_complex())
     if start == "dft":
         operator = dft(n, inverse, "ortho")
     else:
@@ -59,4 +62,4 @@ def _operator(start: Start, n: int, inverse: bool) -> LinearOperator:
 
 
 def _real_pairs(matrix: Tensor) -> Tensor:
-    return torch.view_as_real(matrix.to(torch.complex64).contiguous())
+    return torch.view_as_real(matrix.resolve_conj().contiguous())

@@ -1,15 +1,16 @@
 """The two macro-architectures of the spectral operators, each open to any transform: plain and factorised."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, linear
+from torch.nn.functional import gelu, linear, pad
 
 from pde.models.plane import real_part_matrix
 from pde.models.pointwise import PointwiseNet, linear_flops, with_coordinates
 from pde.models.product import mix_channels
+from pde.models.resolution import Resolution, sides
 from pde.models.transform import Axis
 
 MakePlane = Callable[[], Any]
@@ -17,15 +18,19 @@ MakeAxes = Callable[[], nn.ModuleList]
 
 
 class SpectralOperator(nn.Module):
-    """Lift, spectral layers, project: fields (batch, x, y, frame) to the next frame (batch, x, y, 1)."""
+    """Lift, spectral layers, project: (batch, x, y, channel) to the fields of the next frame (batch, x, y, field)."""
 
-    resolution: int
+    resolution: tuple[int, int]
+    padding: tuple[int, int] = (0, 0)
+    """Rows and columns of zeros that the layers see beyond the grid."""
     layers: nn.ModuleList
 
     def flops(self) -> int:
         """Real operations of one forward pass on one field."""
+        (rows, columns), (below, beside) = self.resolution, self.padding
         spectral = sum(layer.spectral_flops() for layer in self.layers)  # type: ignore[operator]
-        return int(spectral) + linear_flops(self, self.resolution**2)
+        lifting = linear_flops(self, rows * columns) - linear_flops(self.layers, rows * columns)
+        return int(spectral) + lifting + linear_flops(self.layers, (rows + below) * (columns + beside))
 
 
 class PlainLayer(nn.Module):
@@ -35,7 +40,7 @@ class PlainLayer(nn.Module):
         super().__init__()
         self.width, self.modes, self.plane = width, modes, plane
         # As published: uniform on [0, 1), re and im, over in x out channels.
-        self.weight = nn.Parameter(torch.rand(2 * modes * modes, width, width, 2) / width**2)
+        self.weight = nn.Parameter(torch.rand(plane.channel_matrices, width, width, 2) / width**2)
         self.pointwise = nn.Linear(width, width)
         self.norm = nn.BatchNorm2d(width) if batch_norm else None
 
@@ -45,8 +50,8 @@ class PlainLayer(nn.Module):
         return y if self.norm is None else self.norm(y.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
 
     def spectral_flops(self) -> int:
-        mixing = 8 * 2 * self.modes**2 * self.width**2
-        return mixing + self.plane.flops(self.width)
+        flops: int = self.plane.flops(self.width)
+        return flops
 
 
 class PlainOperator(SpectralOperator):
@@ -54,33 +59,43 @@ class PlainOperator(SpectralOperator):
 
     def __init__(
         self,
-        in_frames: int,
-        resolution: int,
+        in_channels: int,
+        resolution: Resolution,
         width: int,
         modes: int,
         depth: int,
         plane: MakePlane,
         batch_norm: bool = False,
+        *,
+        fields: int = 1,
+        padding: Sequence[int] = (0, 0),
     ) -> None:
         super().__init__()
-        self.resolution = resolution
-        self.lift = nn.Linear(in_frames + 2, width)
+        self.resolution, self.padding = sides(resolution), sides(padding)
+        self.lift = nn.Linear(in_channels + 2, width)
         self.layers = nn.ModuleList(PlainLayer(width, modes, plane(), batch_norm) for _ in range(depth))
-        self.project = PointwiseNet(width, 128, 1, "gelu")
+        self.project = PointwiseNet(width, 128, fields, "gelu")
 
     def forward(self, frames: Tensor) -> Tensor:
         x = self.lift(with_coordinates(frames))
+        if any(self.padding):
+            below, beside = self.padding
+            x = pad(x, (0, 0, 0, beside, 0, below))
         for layer in self.layers[:-1]:
             x = gelu(layer(x))
-        projected: Tensor = self.project(self.layers[-1](x))
+        x = self.layers[-1](x)
+        if any(self.padding):
+            rows, columns = self.resolution
+            x = x[:, :rows, :columns]
+        projected: Tensor = self.project(x)
         return projected
 
-    def resampled(self, n: int) -> "PlainOperator":
-        """Change to an n x n grid, in place."""
-        self.resolution = n
+    def resampled(self, resolution: Resolution) -> "PlainOperator":
+        """Change to another grid, in place."""
+        self.resolution = sides(resolution)
         for layer in self.layers:
             assert isinstance(layer, PlainLayer)
-            layer.plane = layer.plane.resampled(n)
+            layer.plane = layer.plane.resampled(resolution)
         return self
 
 
@@ -113,11 +128,12 @@ class FactorisedLayer(nn.Module):
         return y.view(channels, batch, lines, n)
 
     def spectral_flops(self) -> int:
-        axis = self.axes[0]
-        assert isinstance(axis, Axis)
-        transforms = 2 * 2 * axis.n * 2 * self.modes * self.width
+        x, y = self.axes
+        assert isinstance(x, Axis)
+        assert isinstance(y, Axis)
+        transforms = 2 * 2 * 2 * self.modes * self.width
         mixing = 8 * self.modes * self.width**2
-        return 2 * axis.n * (transforms + mixing)
+        return 2 * transforms * x.n * y.n + mixing * (x.n + y.n)
 
 
 class FactorisedOperator(SpectralOperator):
@@ -125,19 +141,21 @@ class FactorisedOperator(SpectralOperator):
 
     def __init__(
         self,
-        in_frames: int,
-        resolution: int,
+        in_channels: int,
+        resolution: Resolution,
         width: int,
         modes: int,
         depth: int,
         expansion: int,
         axes: MakeAxes,
+        *,
+        fields: int = 1,
     ) -> None:
         super().__init__()
-        self.resolution = resolution
-        self.lift = nn.Linear(in_frames + 2, width)
+        self.resolution = sides(resolution)
+        self.lift = nn.Linear(in_channels + 2, width)
         self.layers = nn.ModuleList(FactorisedLayer(width, modes, expansion, axes()) for _ in range(depth))
-        self.project_first, self.project_second = nn.Linear(width, 128), nn.Linear(128, 1)
+        self.project_first, self.project_second = nn.Linear(width, 128), nn.Linear(128, fields)
 
     def forward(self, frames: Tensor) -> Tensor:
         x = self.lift(with_coordinates(frames))
@@ -148,10 +166,11 @@ class FactorisedOperator(SpectralOperator):
         bias = linear(first.bias, second.weight, second.bias)
         return linear(x, second.weight @ first.weight, bias)
 
-    def resampled(self, n: int) -> "FactorisedOperator":
-        """Change to an n x n grid, in place."""
-        self.resolution = n
+    def resampled(self, resolution: Resolution) -> "FactorisedOperator":
+        """Change to another grid, in place."""
+        self.resolution = sides(resolution)
         for layer in self.layers:
             assert isinstance(layer, FactorisedLayer)
-            layer.axes = nn.ModuleList(axis.resampled(n) for axis in layer.axes)  # type: ignore[operator]
+            axes = zip(layer.axes, self.resolution, strict=True)
+            layer.axes = nn.ModuleList(axis.resampled(n) for axis, n in axes)  # type: ignore[operator]
         return self

@@ -2,6 +2,8 @@
 
 from torch import Tensor, nn
 
+from pde.models.resolution import Resolution, sides
+
 
 class Block(nn.Module):
     """x + two convolutions with batch norm."""
@@ -27,13 +29,13 @@ class ResNet(nn.Module):
     nearest: 271,933. (Ten convolutions of width 60 would give 266,641 exactly.)
     """
 
-    def __init__(self, in_frames: int, resolution: int, *, width: int = 43) -> None:
+    def __init__(self, in_channels: int, resolution: Resolution, fields: int = 1, *, width: int = 43) -> None:
         super().__init__()
-        self.resolution = resolution
-        self.first = nn.Sequential(nn.Conv2d(in_frames, width, 3, padding=1), nn.ReLU())
+        self.resolution = sides(resolution)
+        self.first = nn.Sequential(nn.Conv2d(in_channels, width, 3, padding=1), nn.ReLU())
         self.blocks = nn.Sequential(*(Block(width) for _ in range(8)))
-        self.last = nn.Conv2d(width, 1, 3, padding=1)
+        self.last = nn.Conv2d(width, fields, 3, padding=1)
 
     def forward(self, frames: Tensor) -> Tensor:
-        """(batch, x, y, frame) to the next frame (batch, x, y, 1)."""
+        """(batch, x, y, channel) to the next frame (batch, x, y, field)."""
         return self.last(self.blocks(self.first(frames.permute(0, 3, 1, 2)))).permute(0, 2, 3, 1)

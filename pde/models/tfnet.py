@@ -5,6 +5,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from pde.models.resolution import Resolution, sides
 from pde.models.unet import decode, encode
 
 
@@ -31,13 +32,16 @@ class TFNet(nn.Module):
     of ten frames the last nine are used. Fewer frames in make both numbers smaller.
     """
 
-    def __init__(self, in_frames: int, resolution: int) -> None:
+    def __init__(self, in_channels: int, resolution: Resolution, fields: int = 1) -> None:
         super().__init__()
-        if resolution % 16:
-            raise ValueError(f"TF-Net halves the grid four times; {resolution} is not a multiple of 16.")
-        self.resolution = resolution
-        self.window = min(3, in_frames)
-        self.frames = min(7, in_frames - self.window + 1)
+        if fields != 1:
+            raise ValueError(f"TF-Net forecasts one field from frames of it; here are {fields}.")
+        self.resolution = sides(resolution)
+        for side in self.resolution:
+            if side % 16:
+                raise ValueError(f"TF-Net halves the grid four times; {side} is not a multiple of 16.")
+        self.window = min(3, in_channels)
+        self.frames = min(7, in_channels - self.window + 1)
         self.spatial = nn.Conv2d(1, 1, 3, padding=1, bias=False)
         self.temporal = nn.Parameter(torch.ones(self.window))
         self.encoders = nn.ModuleList(Encoder(self.frames) for _ in range(3))
@@ -46,7 +50,7 @@ class TFNet(nn.Module):
         self.last = nn.Conv2d(32 + self.frames, 1, 3, padding=1)
 
     def forward(self, frames: Tensor) -> Tensor:
-        """(batch, x, y, frame) to the next frame (batch, x, y, 1)."""
+        """(batch, x, y, channel) to the next frame (batch, x, y, field)."""
         x = frames.permute(0, 3, 1, 2)[:, -(self.frames + self.window - 1) :]
         now = x[:, -self.frames :]
         filtered = self.spatial(x.flatten(0, 1)[:, None]).view_as(x)

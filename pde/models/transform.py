@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from monarch_core import dct, dft, dst
 
-Start = Literal["dft", "dct", "dst", "random"]
+Start = Literal["dft", "dct", "dst", "sht", "random"]
+"""Where transforms begin. "sht", the spherical harmonic one, has a matrix per order: the grid form alone has it."""
 
 
 def frequencies(modes: int, signed: bool) -> list[int]:
@@ -31,19 +32,31 @@ def frequencies(modes: int, signed: bool) -> list[int]:
 def start_matrix(start: Start, n: int, modes: int, signed: bool) -> Tensor:
     """The n x (kept frequencies) complex matrix of an orthonormal transform: row t, column k.
 
-    The cosine and sine transforms have no negative frequencies; they keep the lowest as many.
+    Cosines and sines are real: with `signed` it keeps the lowest 2 `modes` of them, otherwise two neighbours become
+    one complex number, z[k] = sum_t x[t] (c[2k](t) + i c[2k+1](t)), so that a plane of 2m x m complex modes holds the
+    2m x 2m lowest ones, as fine a resolution as that of the DFT.
 
     >>> A = start_matrix("dft", 64, 12, signed=False)
     >>> torch.allclose(torch.ones(64, dtype=torch.complex128) @ A, 8.0 * torch.eye(12, dtype=torch.complex128)[0])
     True
     """
     kept = frequencies(modes, signed)
+    if start == "sht":
+        raise ValueError("the spherical harmonic transform is not one of each axis; it needs the grid form.")
     if start == "random":
         return torch.randn(n, len(kept), dtype=torch.complex128) * n**-0.5
     if start == "dft":
         return dft(n, norm="ortho", dtype=torch.complex128).to_dense().detach().T[:, kept]
     transform = {"dct": dct, "dst": dst}[start](n, norm="ortho", dtype=torch.float64)
-    return transform.to_dense().detach().T[:, : len(kept)].to(torch.complex128)
+    return packed(transform.to_dense().detach().T, modes, signed)
+
+
+def packed(waves: Tensor, modes: int, signed: bool) -> Tensor:
+    """The lowest 2 `modes` of the real columns as complex ones: each by itself, or two neighbours as re and im."""
+    lowest = waves[..., : 2 * modes]
+    if signed:
+        return torch.complex(lowest, torch.zeros_like(lowest))
+    return torch.complex(lowest[..., 0::2], lowest[..., 1::2])
 
 
 class Axis(nn.Module):
@@ -68,8 +81,8 @@ class Axis(nn.Module):
         if not signed and start == "dft":
             # A real field has equal energy at k and -k, of which only k is kept.
             back = back * torch.tensor([1.0] + [2.0] * (modes - 1), dtype=torch.float64)[:, None]
-        self._register("forward", _stored(there), learn)
-        self._register("back", _stored(back), learn)
+        self._register("forward", stored(there), learn)
+        self._register("back", stored(back), learn)
 
     def _register(self, name: str, start: Tensor, learn: bool) -> None:
         self.register_buffer(f"{name}_start", start, persistent=self.start == "random")
@@ -98,8 +111,9 @@ class Axis(nn.Module):
         return new
 
 
-def _stored(matrix: Tensor) -> Tensor:
-    return torch.view_as_real(matrix.resolve_conj().to(torch.complex64).contiguous()).clone()
+def stored(matrix: Tensor) -> Tensor:
+    """A complex matrix as a real one of torch's default dtype, with a trailing axis of 2."""
+    return torch.view_as_real(matrix.resolve_conj().contiguous()).to(torch.get_default_dtype()).clone()
 
 
 def _interpolated(basis: Tensor, n: int, axis: int) -> Tensor:

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from pde.models.resolution import Resolution, sides
+
 
 def encode(channels: int, out: int, stride: int, bias: bool = False) -> nn.Sequential:
     """3 x 3 convolution, batch norm, LeakyReLU."""
@@ -18,14 +20,15 @@ def decode(channels: int, out: int) -> nn.Sequential:
 class UNet(nn.Module):
     """Five stages down to 1024 channels and five up, with skips; 24,950,491 parameters with 10 frames in."""
 
-    def __init__(self, in_frames: int, resolution: int) -> None:
+    def __init__(self, in_channels: int, resolution: Resolution, fields: int = 1) -> None:
         super().__init__()
-        if resolution % 32:
-            raise ValueError(f"the U-Net halves the grid five times; {resolution} is not a multiple of 32.")
-        self.resolution = resolution
+        self.resolution = sides(resolution)
+        for side in self.resolution:
+            if side % 32:
+                raise ValueError(f"the U-Net halves the grid five times; {side} is not a multiple of 32.")
         self.down = nn.ModuleList(
             (
-                encode(in_frames, 64, 2),
+                encode(in_channels, 64, 2),
                 encode(64, 128, 2),
                 nn.Sequential(encode(128, 256, 2), encode(256, 256, 1)),
                 nn.Sequential(encode(256, 512, 2), encode(512, 512, 1)),
@@ -34,10 +37,10 @@ class UNet(nn.Module):
         )
         widths = ((1024, 256), (768, 128), (384, 64), (192, 32), (96, 16))
         self.up = nn.ModuleList(decode(channels, out) for channels, out in widths)
-        self.last = nn.Conv2d(16 + in_frames, 1, 3, padding=1)
+        self.last = nn.Conv2d(16 + in_channels, fields, 3, padding=1)
 
     def forward(self, frames: Tensor) -> Tensor:
-        """(batch, x, y, frame) to the next frame (batch, x, y, 1)."""
+        """(batch, x, y, channel) to the next frame (batch, x, y, field)."""
         skips = [frames.permute(0, 3, 1, 2)]
         for stage in self.down:
             skips.append(stage(skips[-1]))

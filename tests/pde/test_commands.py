@@ -70,7 +70,7 @@ def test_table_skips_what_is_finished(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--model", "mon"], "--model takes one of mno, fno, ffno, unet, tfnet, resnet"),
+        (["--model", "mon"], "--model takes one of mno, fno, ffno, sfno, unet, tfnet, resnet"),
         (["--data", "nowhere.h5"], "nowhere.h5"),
         (["--model", "unet", "--modes", "3"], "--modes does nothing with --model unet"),
         (["--form", "grid", "--twin", "ffno"], "leave --twin ffno out"),
@@ -109,4 +109,4 @@ def test_eval_refuses_weights_that_are_not(workplace: Path, capsys: pytest.Captu
     Path("weights.safetensors").write_text("no")
     words = ["--weights", "weights.safetensors", "--data", "nowhere.h5"]
     assert run("python -m pde.eval", {"": evaluate}, words) == 2
-    assert "nowhere.h5" in capsys.readouterr().err
+    assert "weights.safetensors is not a whole safetensors file" in capsys.readouterr().err

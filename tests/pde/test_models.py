@@ -15,6 +15,7 @@ SMALL = {
     "mno": {"twin": "fno", "width": 4, "modes": 3, "groups": 2},
     "fno": {"width": 4, "modes": 3, "batch_norm": True},
     "ffno": {"width": 4, "modes": 3},
+    "sfno": {"width": 4, "modes": 3},
     "resnet": {"width": 4},
 }
 """Options that make the spectral models quick; the others have one size."""

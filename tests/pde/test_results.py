@@ -9,14 +9,18 @@ from lab.gather import FinishedRun
 from lab.table import Score
 from pde.config import TrainConfig
 from pde.evaluate import Evaluation, _variant
+from pde.problems import PROBLEMS
 from pde.results import ratios_table, results_table
+from pde.sources import Domain
 
 
 def evaluation(
     model: str, errors: list[float], seed: int = 0, nu: float = 1e-3, variant: str = ""
 ) -> Evaluation:
-    frames = torch.zeros(len(errors), 4, 4, 3)
+    frames, line = torch.zeros(len(errors), 4, 4, 3, 1), torch.arange(4) / 4
     return Evaluation(
+        problem=PROBLEMS["navier-stokes"],
+        domain=Domain(line, line),
         name=f"{model}-{seed}",
         model=model,
         variant=variant,
