@@ -49,13 +49,13 @@ class GenerateConfig(FieldConfig):
     """Rows of the Legendre-Gauss grid; there are twice as many longitudes."""
     frames: int = 24
     """Number of frames, one an hour."""
-    spin_up: int = 12
+    spin_up: int = 6
     """Hours between the random start and the first frame, in which height and wind adjust to each other."""
     mach: float = 4.0
     """The solver's measure of the random vorticity; 4 gives winds of 12 m/s on average, 0.04 of the wave speed."""
     degree_scale: float = 12.0
     """The random start is tapered by exp(-(degree / this)²)."""
-    steps_per_hour: int = 6
+    steps_per_hour: int = 8
     """Time steps of the solver per hour."""
 
     @property
@@ -74,7 +74,7 @@ class GenerateConfig(FieldConfig):
     @property
     def default_name(self) -> str:
         """A name that tells the parameters, the unusual ones only where they are not the defaults."""
-        own, usual = self.settings, ShallowWater(0, 64, 24, 12, 4.0, 12.0, 6)
+        own, usual = self.settings, GenerateConfig().settings
         size = f"N{self.num_samples}_T{own.frames}_{own.resolution}x{2 * own.resolution}"
         unusual = {
             f"_spin{own.spin_up}": own.spin_up != usual.spin_up,

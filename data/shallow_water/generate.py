@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from data.shallow_water.solver import ShallowWater as Solver
 
 HOUR = 3600.0
-TOGETHER = 8
-"""Samples solved at once, always the same ones: sample i with those of equal i // 8. The last bits of a product of
+TOGETHER = 10
+"""Samples solved at once, always the same ones: sample i with those of equal i // 10. The last bits of a product of
 matrices can depend on how many columns there are, and a sample must not depend on which others were asked for."""
 
 
