@@ -24,10 +24,10 @@ def quadrature(latitudes: Latitudes, n: int) -> tuple[Tensor, Tensor]:
     # Clenshaw and Curtis: the integral of the cosine series that passes through the points.
     j = torch.arange(n, dtype=torch.float64)
     k = torch.arange(1, (n - 1) // 2 + 1, dtype=torch.float64)
-    b = torch.where(2 * k == n - 1, 1.0, 2.0)
+    b = 2 - (2 * k == n - 1).double()
     series = (b / (4 * k**2 - 1) * torch.cos(2 * torch.pi * k * j[:, None] / (n - 1))).sum(1)
-    ends = torch.where((j == 0) | (j == n - 1), 1.0, 2.0)
-    return theta, ends / (n - 1) * (1 - series)
+    inner = 2 - ((j == 0) | (j == n - 1)).double()
+    return theta, inner / (n - 1) * (1 - series)
 
 
 def legendre_functions(order: int, count: int, theta: Tensor) -> Tensor:
