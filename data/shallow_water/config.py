@@ -52,7 +52,7 @@ class GenerateConfig(FieldConfig):
     spin_up: int = 6
     """Hours between the random start and the first frame, in which height and wind adjust to each other."""
     mach: float = 4.0
-    """The solver's measure of the random vorticity; 4 gives winds of 12 m/s on average, 0.04 of the wave speed."""
+    """The solver's measure of the random vorticity; 4 gives winds of 17 m/s, 0.06 of the wave speed."""
     degree_scale: float = 12.0
     """The random start is tapered by exp(-(degree / this)²)."""
     steps_per_hour: int = 8
