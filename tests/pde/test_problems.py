@@ -1,0 +1,247 @@
+"""Walls and the sphere: every problem from data to table, and the figures that say where an operator errs."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from lab import cli, weights
+from lab.cli import run
+from lab.config import as_plain_dict
+from lab.errors import UserError
+from lab.files import read_json
+from lab.presets import read_preset
+from pde.config import TableConfig, TrainConfig
+from pde.eval import evaluate
+from pde.evaluate import Evaluation
+from pde.forecaster import from_weights
+from pde.problems import PROBLEMS
+from pde.profile import error_profile
+from pde.recipes import latitudes_of
+from pde.sources import Domain, Split
+from pde.table import runs
+from pde.train import train
+
+NEW = ["darcy", "burgers-walls", "shallow-water"]
+SMALL: dict[str, dict[str, Any]] = {
+    "darcy": {},
+    "burgers-walls": {"frames": 4},
+    "shallow-water": {"frames": 4, "spin_up": 0},
+}
+Files = Callable[[str], Path]
+
+
+@pytest.fixture(scope="session")
+def field_file(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Eight small samples of a problem, made once."""
+    folder = tmp_path_factory.mktemp("fields")
+
+    def made(problem: str) -> Path:
+        path = folder / f"{problem}.h5"
+        if not path.exists():
+            package = f"data.{PROBLEMS[problem].package}"
+            options = import_module(f"{package}.config").GenerateConfig(
+                num_samples=8, resolution=16, workers=1, out=path, **SMALL[problem]
+            )
+            import_module(f"{package}.generate").generate(options)
+        return path
+
+    return made
+
+
+def train_small(problem: str, file: Path, *words: str) -> int:
+    size = ["--num-train", "4", "--num-val", "2", "--num-test", "2", "--width", "4", "--modes", "3"]
+    preset = ["--problem", problem, "--preset", "smoke", "--resolution", "null"]
+    return run("python -m pde.train", {"": train}, [*preset, *size, "--data", str(file), *words])
+
+
+@pytest.mark.parametrize("problem", NEW)
+def test_every_problem_goes_from_data_to_table(problem: str, field_file: Files, workplace: Path) -> None:
+    file, right = field_file(problem), PROBLEMS[problem].transforms[0]
+    assert train_small(problem, file, "--model", "fno", "--padding", "0.125", "--name", "padded") == 0
+    assert train_small(problem, file, "--model", "fno", "--start", right, "--name", "fixed") == 0
+    assert train_small(problem, file, "--form", "grid", "--start", right, "--name", "mno") == 0
+    assert run("python -m pde.eval", {"": evaluate}, []) == 0
+    results = workplace / "runs" / "pde" / "results" / problem
+    steps = set() if problem == "darcy" else {"errors.png", f"{problem}_sample0.gif"}
+    pictures = {"places.png", f"{problem}_sample0.png"} | steps
+    assert {path.name for path in results.iterdir() if path.suffix in (".png", ".gif")} == pictures
+    lines = (results / "table.csv").read_text().splitlines()
+    assert lines[0].startswith(f"model,parameters,{problem},{problem}_se,{problem}_n")
+    assert [line.split(",parameters")[0].split(",")[0].strip('"') for line in lines[1:]] == [
+        "mno",
+        "fno",
+        "fno",
+    ]
+    assert "fno, padding 0.125" in lines[2] + lines[3]
+    data = read_json(workplace / "runs" / "pde" / "mno" / "manifest.json")["data"]
+    assert data["problem"] == problem
+    assert data["samples"] == {"train": [0, 4], "validation": [4, 6], "test": [6, 8]}
+
+
+def test_sfno_and_padding_see_the_sphere_as_it_is(field_file: Files, workplace: Path) -> None:
+    file = field_file("shallow-water")
+    assert train_small("shallow-water", file, "--model", "sfno", "--name", "sfno") == 0
+    assert train_small("shallow-water", file, "--model", "fno", "--padding", "0.25", "--name", "padded") == 0
+    loaded = weights.load(workplace / "runs" / "pde" / "sfno" / "weights.safetensors")
+    assert loaded.header["options"]["latitudes"] == "legendre-gauss"
+    assert (loaded.header["in_channels"], loaded.header["fields"]) == (3, 3)
+    assert tuple(from_weights(loaded).net.resolution) == (16, 32)
+    padded = weights.load(workplace / "runs" / "pde" / "padded" / "weights.safetensors")
+    assert padded.header["options"]["padding"] == [4, 0]  # beyond the pole; longitudes are periodic
+
+
+def test_problems_do_not_share_a_table(field_file: Files, workplace: Path) -> None:
+    for problem in ("darcy", "burgers-walls"):
+        assert train_small(problem, field_file(problem), "--model", "fno", "--name", problem) == 0
+    assert run("python -m pde.eval", {"": evaluate}, ["--figures", "false"]) == 0
+    for problem in ("darcy", "burgers-walls"):
+        text = (workplace / "runs" / "pde" / "results" / problem / "table.csv").read_text()
+        assert text.splitlines()[0].split(",")[2] == problem
+        assert len(text.splitlines()) == 2
+    words = ["--problem", "darcy", "--out", "here", "--figures", "false"]
+    assert run("python -m pde.eval", {"": evaluate}, words) == 0
+    assert [path.name for path in sorted(Path("here").iterdir())] == ["table.csv", "table.md", "table.tex"]
+
+
+def test_weights_meet_their_own_problem_only(
+    field_file: Files, workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train_small("darcy", field_file("darcy"), "--model", "fno", "--name", "a") == 0
+    trained = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
+    words = ["--weights", trained, "--figures", "false", "--out", "here", "--data"]
+    assert run("python -m pde.eval", {"": evaluate}, [*words, str(field_file("darcy"))]) == 0
+    assert run("python -m pde.eval", {"": evaluate}, [*words, str(field_file("burgers-walls"))]) == 2
+    assert "holds samples of burgers-walls, not of darcy" in capsys.readouterr().err
+
+
+def test_split_of_a_map_pairs_inputs_with_answers(field_file: Files) -> None:
+    config = TrainConfig(problem="darcy", data=field_file("darcy"), num_train=4, num_val=2, num_test=2)
+    split = Split(config)
+    given, wanted = split.load(split.train)
+    assert config.recipe == "map"
+    assert set(given.unique().tolist()) == {3.0, 12.0}  # the two permeabilities
+    assert given.shape == wanted.shape == (4, 16, 16, 1, 1)
+    assert float(wanted.min()) > 0  # a pressure with a source everywhere
+
+
+def test_shallow_water_rows_have_weights_of_mean_one(field_file: Files) -> None:
+    config = TrainConfig(
+        problem="shallow-water", data=field_file("shallow-water"), num_train=4, num_val=2, num_test=2
+    )
+    domain = Split(config).domain
+    assert domain.weights is not None
+    assert float(domain.weights.mean()) == pytest.approx(1.0, abs=1e-6)
+    assert latitudes_of(domain.rows) == "legendre-gauss"
+
+
+def evaluation(problem: str, domain: Domain, truth: torch.Tensor, wrong: torch.Tensor) -> Evaluation:
+    none = torch.zeros(len(truth))
+    return Evaluation(
+        PROBLEMS[problem],
+        domain,
+        "a",
+        "fno",
+        "",
+        None,
+        0,
+        1,
+        1.0,
+        1,
+        none,
+        none[:, None],
+        truth,
+        truth + wrong,
+    )
+
+
+def test_profile_finds_the_error_at_the_wall() -> None:
+    line = (torch.arange(8) + 0.5) / 8
+    truth = torch.randn(4, 8, 8, 3, 1)
+    wrong = torch.zeros_like(truth)
+    wrong[:, 0], wrong[:, -1], wrong[:, :, 0], wrong[:, :, -1] = 2.0, 2.0, 2.0, 2.0
+    places, errors = error_profile(evaluation("darcy", Domain(line, line), truth, wrong))
+    assert places.tolist() == pytest.approx([0.0625, 0.1875, 0.3125, 0.4375])
+    assert errors.tolist() == pytest.approx([2.0 / float(truth.std()), 0.0, 0.0, 0.0], rel=1e-5)
+
+
+def test_profile_of_the_sphere_goes_by_latitude() -> None:
+    theta = torch.tensor([0.3, 1.2, 1.9, 2.8])
+    truth = torch.randn(4, 4, 8, 3, 2)
+    wrong = torch.zeros_like(truth)
+    wrong[:, 0] = truth.flatten(0, 3).std(0)  # the northernmost row
+    places, errors = error_profile(
+        evaluation("shallow-water", Domain(theta, torch.arange(8.0)), truth, wrong)
+    )
+    assert places.tolist() == pytest.approx([90 - 180 / torch.pi * t for t in (2.8, 1.9, 1.2, 0.3)], abs=1e-3)
+    assert errors.tolist() == pytest.approx([0.0, 0.0, 0.0, 1.0], rel=1e-5)
+
+
+@pytest.mark.parametrize("problem", NEW)
+@pytest.mark.parametrize("name", ["paper", "laptop", "smoke"])
+def test_every_preset_is_valid_and_differs_from_the_defaults(problem: str, name: str) -> None:
+    values = read_preset(f"pde/{problem}", name)
+    config = cli.parse(TrainConfig, ["--problem", problem, "--preset", name], prog="x")
+    assert {key: getattr(config, key) for key in values} == values
+    defaults = as_plain_dict(TrainConfig())
+    assert {key for key, value in values.items() if defaults[key] == value} == set()
+
+
+def test_presets_of_the_default_problem_stay_in_their_place() -> None:
+    by_name = cli.parse(TrainConfig, ["--problem", "navier-stokes", "--preset", "laptop"], prog="x")
+    assert by_name == cli.parse(TrainConfig, ["--preset", "laptop"], prog="x")
+
+
+@pytest.mark.parametrize("problem", NEW)
+def test_table_compares_fixed_padded_and_learned(problem: Any) -> None:
+    wanted = list(runs(TableConfig(problem=problem, seeds=2, minutes=3)))
+    names = [options.name for options in wanted]
+    assert len(set(names)) == len(names) == 2 * len(PROBLEMS[problem].comparison())
+    right = PROBLEMS[problem].transforms[0]
+    options = {o.name: o for o in wanted}
+    assert options[f"table-{problem}-fno-padded-seed0"].padding == 0.125
+    assert options[f"table-{problem}-fno-{right}-seed1"].start == right
+    learned = options[f"table-{problem}-mno-{right}-seed0"]
+    assert (learned.model, learned.form, learned.start) == ("mno", "grid", right)
+    assert {o.num_train for o in wanted} == {read_preset(f"pde/{problem}", "laptop")["num_train"]}
+    assert {o.minutes for o in wanted} == {3}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"padding": 0.1, "model": "fno"}, "nothing to pad"),
+        ({"padding": 1.5, "model": "fno", "problem": "darcy"}, "between 0 and 1"),
+        ({"padding": 0.1, "model": "mno", "problem": "darcy"}, "--padding does nothing with --model mno"),
+        ({"start": "sht", "form": "grid"}, "needs --problem shallow-water"),
+        ({"model": "sfno", "problem": "darcy"}, "needs --problem shallow-water"),
+        ({"start": "sht", "problem": "shallow-water"}, "add --form grid"),
+        ({"recipe": "fno", "problem": "darcy"}, "an input has one answer"),
+        ({"recipe": "fno", "problem": "shallow-water"}, "starts from its first"),
+        ({"recipe": "map"}, "frames follow each other"),
+        ({"nu": 1e-5, "problem": "darcy"}, "--nu does nothing with --problem darcy"),
+        ({"resolution": 32, "data": Path("a.h5"), "problem": "darcy"}, "has its own"),
+        ({"model": "fno", "start": "random"}, "take --model mno"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        TrainConfig(**options)
+
+
+def test_table_names_the_models_it_has() -> None:
+    with pytest.raises(UserError, match="the table of darcy has fno, fno-padded"):
+        TableConfig(problem="darcy", models=["unet"])
+
+
+def test_eval_of_a_problem_without_runs_says_how_to_get_one(
+    flow_file: Path, workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--preset", "smoke", "--nu", "1e-2", "--data", str(flow_file), "--model", "fno"]
+    assert run("python -m pde.train", {"": train}, [*words, "--width", "4", "--modes", "3"]) == 0
+    capsys.readouterr()
+    assert run("python -m pde.eval", {"": evaluate}, ["--problem", "darcy"]) == 2
+    assert "python -m pde.train --problem darcy" in capsys.readouterr().err
