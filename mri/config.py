@@ -11,7 +11,7 @@ MODELS: tuple[str, ...] = get_args(ModelName)
 LEARNED = ("msense", "unet")
 """Methods that gradients train. Of the others, sense has nothing to choose and the rest one number."""
 
-Loss = Literal["l1", "squared", "mixed", "magnitude"]
+Loss = Literal["l1", "squared", "mixed", "magnitude", "quality"]
 Recipe = Literal["tuned", "paper"]
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -23,7 +23,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "decay_towards": "zero",
     },
     "tuned": {
-        "loss": "magnitude",
+        "loss": "quality",
         "lr": 3e-4,
         "weight_decay": 1e-2,
         "schedule": "one-cycle",
@@ -71,10 +71,11 @@ class TrainConfig(ExperimentConfig):
 
     recipe: Recipe = "tuned"
     """What the options below are when not given. paper: complex L1, Adam 1e-3, decay towards zero.
-    tuned: squared error of the magnitude, one-cycle, decay towards the start."""
+    tuned: minus pSNR and SSIM, one-cycle, decay towards the start."""
     loss: Loss | None = None
     """l1: |error|, squared: |error|^2, mixed: their sum, all of the complex image; magnitude: squared error of the
-    magnitude, which is what pSNR and SSIM are about. (default: the recipe's)"""
+    magnitude; quality: its logarithm and 10 (1 - SSIM) of each slice, minus the scores of the tables. (default:
+    the recipe's)"""
     lr: float | None = None  # type: ignore[assignment]
     """Peak learning rate. (default: the recipe's)"""
     weight_decay: float | None = None  # type: ignore[assignment]

@@ -9,7 +9,8 @@ from data.masks.pool import draw
 from data.sense import sample
 from data.slices import Slice
 from lab.experiment import Experiment
-from mri.config import TrainConfig
+from mri.config import Loss, TrainConfig
+from mri.losses import penalty, slice_ssim
 from mri.models.method import Method
 from mri.models.msense import MSense
 from mri.models.registry import header
@@ -17,7 +18,7 @@ from mri.sampling import random_shift, random_turn
 
 
 class Reconstruction(Experiment):
-    """The loss of the recipe on randomly masked slices; the score is the squared error of the magnitude.
+    """The loss of the recipe on randomly masked slices; validation by the error of the magnitude, and SSIM.
 
     Slices are divided by the standard deviation of their scan's target, so errors are in units of it.
     """
@@ -44,17 +45,8 @@ class Reconstruction(Experiment):
             kspace, maps, target = random_shift(kspace, maps, target, self.config.shift)
         if self.config.turn:
             kspace, target = random_turn(kspace, target)
-        return self.penalty(self.model(sample(kspace, mask), maps, mask, batch.echo), target)
-
-    def penalty(self, image: Tensor, target: Tensor) -> Tensor:
-        """The mean over voxels of |e|, |e|^2 or both for the complex error e, or of (|image| - |target|)^2."""
-        if self.config.loss == "magnitude":
-            return (image.abs() - target.abs()).square().mean()
-        error = image - target
-        squared = torch.view_as_real(error).square().sum(-1).mean()
-        if self.config.loss == "squared":
-            return squared
-        return error.abs().mean() + (squared if self.config.loss == "mixed" else 0.0)
+        image = self.model(sample(kspace, mask), maps, mask, batch.echo)
+        return penalty(cast(Loss, self.config.loss), image, target)
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
         mask = torch.stack([self.validation_masks[scan_id] for scan_id in batch.scan_id]).to(
@@ -62,7 +54,8 @@ class Reconstruction(Experiment):
         )
         kspace, maps, target = normalised(batch)
         image = self.model(sample(kspace, mask), maps, mask, batch.echo)
-        return {"error": (image.abs() - target.abs()).square().mean((-2, -1))}
+        error = (image.abs() - target.abs()).square().mean((-2, -1))
+        return {"error": error, "ssim": slice_ssim(image, target)}
 
     def header(self) -> dict[str, Any]:
         config = self.config

@@ -106,17 +106,6 @@ def test_slices_are_divided_by_their_own_scans_scale(knees):
         assert torch.allclose(kspace[number] * one.scale, one.kspace)
 
 
-@pytest.mark.parametrize(
-    ("loss", "expected"), [("l1", 5.0), ("squared", 25.0), ("mixed", 30.0), ("magnitude", 9.0)]
-)
-def test_losses_by_their_formulas(loss, expected):
-    experiment = Reconstruction(Sense((1, 1)), TrainConfig(loss=loss), torch.ones(1, 1, 1), {})
-    image, target = torch.full((2, 3, 4), 5 + 0j), torch.full((2, 3, 4), 2 - 4j)
-    if loss == "magnitude":
-        target = torch.full((2, 3, 4), 2j)
-    assert float(experiment.penalty(image, target)) == pytest.approx(expected)
-
-
 def test_recipes_fill_in_what_was_not_given_and_nothing_else():
     paper = TrainConfig(recipe="paper", lr=5e-4)
     assert (paper.loss, paper.lr, paper.schedule, paper.decay_towards) == ("l1", 5e-4, "constant", "zero")

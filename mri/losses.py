@@ -1,0 +1,63 @@
+"""What training minimises: errors of the complex image, of its magnitude, or minus the scores of the tables."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d
+
+from mri.config import Loss
+from mri.ssim import K1, K2, RADIUS, SIGMA
+
+SIMILARITY = 10.0
+"""What SSIM counts beside the logarithm of the squared error: 0.01 of it as much as 0.43 dB."""
+FLOOR = 1e-6
+"""Squared error, in units of the target's variance, below which less error is no longer worth anything."""
+
+
+def penalty(loss: Loss, image: Tensor, target: Tensor) -> Tensor:
+    """The mean over slices (batch, ky, kz) of
+
+    l1          |e| of the complex error e
+    squared     |e|^2
+    mixed       |e| + |e|^2
+    magnitude   (|image| - |target|)^2
+    quality     log of the mean of (|image| - |target|)^2 over the slice, which is minus its pSNR up to constants,
+                and 10 (1 - SSIM) of the slice. A weak echo counts as much as a strong one.
+
+    >>> image, target = torch.full((1, 12, 12), 3 + 4j), torch.full((1, 12, 12), 2 + 0j)
+    >>> [round(float(penalty(loss, image, target)), 2) for loss in ("squared", "magnitude")]
+    [17.0, 9.0]
+    """
+    if loss in ("magnitude", "quality"):
+        squared = (image.abs() - target.abs()).square().mean((-2, -1))
+        if loss == "magnitude":
+            return squared.mean()
+        return ((squared + FLOOR).log() + SIMILARITY * (1 - slice_ssim(image, target))).mean()
+    error = image - target
+    squared = torch.view_as_real(error).square().sum(-1).mean()
+    if loss == "squared":
+        return squared
+    return error.abs().mean() + (squared if loss == "mixed" else 0.0)
+
+
+def slice_ssim(image: Tensor, target: Tensor) -> Tensor:
+    """The structural similarity of the magnitudes of slices (batch, ky, kz): one number a slice, differentiable.
+
+    As `mri.ssim.ssim` of a volume of one slice, whose data range is the slice's own max |target|.
+    """
+    x, y = image.abs(), target.abs()
+    data_range = y.amax((-2, -1), keepdim=True).clamp_min(FLOOR)
+    mean_x, mean_y = _windowed(x), _windowed(y)
+    variances = _windowed(x * x) - mean_x**2 + _windowed(y * y) - mean_y**2
+    covariance = _windowed(x * y) - mean_x * mean_y
+    c1, c2 = (K1 * data_range) ** 2, (K2 * data_range) ** 2
+    similarity = (2 * mean_x * mean_y + c1) * (2 * covariance + c2)
+    return (similarity / ((mean_x**2 + mean_y**2 + c1) * (variances + c2))).mean((-2, -1))
+
+
+def _windowed(field: Tensor) -> Tensor:
+    """Gaussian means, only where the window lies inside the slice."""
+    offsets = torch.arange(-RADIUS, RADIUS + 1, dtype=field.dtype, device=field.device)
+    window = torch.exp(-0.5 * (offsets / SIGMA) ** 2)
+    window = window / window.sum()
+    along_ky = conv2d(field.unsqueeze(1), window[None, None, :, None])
+    return conv2d(along_ky, window[None, None, None, :]).squeeze(1)
