@@ -68,6 +68,7 @@ def _evaluate_one(source: Source, runs: list[FinishedRun], out: Path, config: Ev
         "few_shot": report.few_shot_table(results, data),
         "against_sense": report.paired_table(results, "sense", data),
         "against_dc_sense": report.paired_table(results, "dc-sense", data),
+        "seeds": report.seeds_table(results, data),
     }
     written, tables = [], []
     for stem, table in named.items():

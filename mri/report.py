@@ -3,6 +3,8 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import fmean, stdev
 
 from lab.table import Cell, Column, Score, Table
 from mri.scoring import METRICS, Result
@@ -82,6 +84,27 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table 
                     row[f"p_{echo}"] = f"{wilcoxon(differences).pvalue:.2g}" if several else ""
         table.rows.append(row)
     return table if table.rows else None
+
+
+def seeds_table(results: Sequence[Result], data: str) -> Table | None:
+    """How much of a score is chance: the mean over scans of each seed, then mean and deviation over seeds."""
+    several = [result for result in results if len(result.by_seed) > 1]
+    if not several:
+        return None
+    columns = [Column("acc", "acc."), *_columns(several, MAIN), Column("seeds", "seeds")]
+    caption = f"Several seeds ({data}): mean over scans, mean ± standard deviation over seeds"
+    table = Table([replace(column, better=None) for column in columns], caption=caption)
+    for result in several:
+        row: dict[str, Cell] = {"acc": f"{result.acc:g}", "method": result.label, "n": str(result.n)}
+        for metric in MAIN:
+            for echo in _echoes([result]):
+                means = [
+                    fmean(one[metric] for one in rows if one["echo"] == echo)
+                    for rows in result.by_seed.values()
+                ]
+                row[f"{metric}_{echo}"] = Score(fmean(means), stdev(means), len(means))
+        table.rows.append(row | {"seeds": ", ".join(map(str, sorted(result.by_seed)))})
+    return table
 
 
 def per_scan_csv(results: Iterable[Result]) -> str:

@@ -39,6 +39,8 @@ class Result:
     parameters: int
     rows: list[Row]
     runs: list[FinishedRun] = field(default_factory=list)
+    by_seed: dict[int, list[Row]] = field(default_factory=dict)
+    """The rows of each seed; `rows` are their means."""
 
     @property
     def model(self) -> str:
@@ -81,7 +83,8 @@ def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], folder: Path)
                 _scores(method, f"{label} acc {acc:g} n {n}", scans, masks, folder, _content(run.weights))
                 for method, run in zip(methods, members, strict=True)
             ]
-            results.append(Result(label, acc, n, methods[0].num_parameters, _mean(rows), members))
+            seeds = dict(zip(by_seed, rows, strict=True))
+            results.append(Result(label, acc, n, methods[0].num_parameters, _mean(rows), members, seeds))
     return results
 
 

@@ -1,0 +1,27 @@
+"""Tables from scores."""
+
+import pytest
+
+from lab.table import Score
+from mri.report import seeds_table
+from mri.scoring import METRICS, Result
+
+
+def rows(*values: float) -> list[dict]:
+    return [{"scan": f"s{k}", "echo": 1, **dict.fromkeys(METRICS, value)} for k, value in enumerate(values)]
+
+
+def test_spread_over_seeds_is_that_of_the_means_over_scans():
+    seeds = {0: rows(30.0, 40.0), 1: rows(32.0, 42.0), 2: rows(28.0, 38.0)}
+    one = Result("msense", 2.0, 1, 4880, rows(30.0, 40.0), by_seed=seeds)
+    single = Result("unet", 2.0, 1, 7, rows(20.0), by_seed={0: rows(20.0)})
+    table = seeds_table([single, one], "test data")
+    assert [row["method"] for row in table.rows] == ["msense"]
+    score = table.rows[0]["psnr_1"]
+    assert isinstance(score, Score)
+    assert (score.mean, score.error) == (pytest.approx(35.0), pytest.approx(2.0))
+    assert table.rows[0]["seeds"] == "0, 1, 2"
+
+
+def test_one_seed_has_no_table_of_seeds():
+    assert seeds_table([Result("unet", 2.0, 1, 7, rows(20.0), by_seed={0: rows(20.0)})], "") is None
