@@ -29,6 +29,8 @@ class Evaluation:
     model: str
     variant: str
     """The options in which it differs from other runs of the same model; empty for the defaults."""
+    options: dict[str, Any]
+    """All options of the network."""
     nu: float | None
     seed: int
     parameters: int
@@ -116,6 +118,7 @@ def _evaluation(
         name=name,
         model=loaded.header["model"],
         variant=variant,
+        options=loaded.header["options"],
         nu=file.nu or loaded.header.get("nu"),
         parameters=parameters,
         errors=relative_error(*measured, file.domain.weights),

@@ -5,11 +5,14 @@ from pathlib import Path
 
 from lab.console import say
 from lab.errors import UserError
+from lab.files import write_text
 from lab.paths import runs_dir
+from lab.table import Table
 from pde.config import EvalConfig
 from pde.evaluate import Evaluation
 from pde.figures import animation, energy_spectra, error_curves, error_places, panels
 from pde.results import ORDER, cases, ratios_table, results_table
+from pde.targets import targets_table
 
 
 def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
@@ -21,10 +24,25 @@ def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
     if ratios is not None:
         ratios.print()
         paths += ratios.save(folder, "ratios")
+    targets = targets_table(evaluations)
+    if targets is not None:
+        targets.print()
+        paths += targets.save(folder, "targets")
     if config.figures:
         paths += _figures(evaluations, config, folder)
+    paths.append(_page(evaluations, [t for t in (table, targets, ratios) if t is not None], paths, folder))
     say("wrote " + ", ".join(str(path) for path in paths))
     return paths
+
+
+def _page(evaluations: Sequence[Evaluation], tables: list[Table], paths: list[Path], folder: Path) -> Path:
+    """All tables and still figures as one page, to be read as it is or copied into a document."""
+    parts = [f"# {evaluations[0].problem.title}", *(table.markdown().rstrip() for table in tables)]
+    parts += [f"![{path.stem}]({path.name})" for path in paths if path.suffix == ".png"]
+    runs = ", ".join(sorted(e.name for e in evaluations))
+    parts.append(f"{len(evaluations[0].truth)} test samples of simulated flow. Runs: {runs}.")
+    write_text(folder / "report.md", "\n\n".join(parts) + "\n")
+    return folder / "report.md"
 
 
 def _folder(evaluations: Sequence[Evaluation], config: EvalConfig) -> Path:

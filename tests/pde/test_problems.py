@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from lab import cli, weights
 from lab.cli import run
@@ -23,6 +24,7 @@ from pde.profile import error_profile
 from pde.recipes import latitudes_of
 from pde.sources import Domain, Split
 from pde.table import runs
+from pde.targets import targets_table
 from pde.train import train
 
 NEW = ["darcy", "burgers-walls", "shallow-water"]
@@ -69,6 +71,8 @@ def test_every_problem_goes_from_data_to_table(problem: str, field_file: Files, 
     steps = set() if problem == "darcy" else {"errors.png", f"{problem}_sample0.gif"}
     pictures = {"places.png", f"{problem}_sample0.png"} | steps
     assert {path.name for path in results.iterdir() if path.suffix in (".png", ".gif")} == pictures
+    assert (results / "targets.md").is_file()
+    assert "![places](places.png)" in (results / "report.md").read_text()
     lines = (results / "table.csv").read_text().splitlines()
     assert lines[0].startswith(f"model,parameters,{problem},{problem}_se,{problem}_n")
     assert [line.split(",parameters")[0].split(",")[0].strip('"') for line in lines[1:]] == [
@@ -104,7 +108,8 @@ def test_problems_do_not_share_a_table(field_file: Files, workplace: Path) -> No
         assert len(text.splitlines()) == 2
     words = ["--problem", "darcy", "--out", "here", "--figures", "false"]
     assert run("python -m pde.eval", {"": evaluate}, words) == 0
-    assert [path.name for path in sorted(Path("here").iterdir())] == ["table.csv", "table.md", "table.tex"]
+    written = [path.name for path in sorted(Path("here").iterdir())]
+    assert written == ["report.md", "table.csv", "table.md", "table.tex"]
 
 
 def test_weights_meet_their_own_problem_only(
@@ -138,24 +143,48 @@ def test_shallow_water_rows_have_weights_of_mean_one(field_file: Files) -> None:
     assert latitudes_of(domain.rows) == "legendre-gauss"
 
 
-def evaluation(problem: str, domain: Domain, truth: torch.Tensor, wrong: torch.Tensor) -> Evaluation:
-    none = torch.zeros(len(truth))
+def evaluation(problem: str, domain: Domain, truth: Tensor, wrong: Tensor, **known: Any) -> Evaluation:
+    given = {"model": "fno", "options": {}, "seed": 0, "errors": torch.zeros(len(truth))} | known
     return Evaluation(
-        PROBLEMS[problem],
-        domain,
-        "a",
-        "fno",
-        "",
-        None,
-        0,
-        1,
-        1.0,
-        1,
-        none,
-        none[:, None],
-        truth,
-        truth + wrong,
+        problem=PROBLEMS[problem],
+        domain=domain,
+        name="a",
+        variant="",
+        nu=None,
+        parameters=1,
+        seconds_per_epoch=1.0,
+        epochs=1,
+        per_frame=torch.zeros(len(truth), 1),
+        truth=truth,
+        prediction=truth + wrong,
+        **given,
     )
+
+
+def test_targets_compare_learned_with_fixed_over_all_seeds() -> None:
+    line, field = torch.linspace(0, 1, 4), torch.ones(1, 4, 4, 1, 1)
+
+    def trained(model: str, error: float, start: str, padding: tuple[int, int] = (0, 0)) -> Evaluation:
+        options = {"start": start, "padding": padding} if model == "fno" else {"start": start}
+        known = {"model": model, "options": options, "errors": torch.tensor([error])}
+        return evaluation("darcy", Domain(line, line), field, field, **known)
+
+    made = [
+        trained("fno", 0.2, "dft"),
+        trained("fno", 0.4, "dft"),
+        trained("fno", 0.01, "dft", (8, 8)),  # padded: not what is compared with
+        trained("mno", 0.1, "dft"),
+        trained("mno", 0.26, "dft"),
+        trained("fno", 0.1, "dst"),
+        trained("mno", 0.11, "dst"),
+    ]
+    table = targets_table(made)
+    assert table is not None
+    first, second = table.rows
+    assert first["value"] == pytest.approx(0.18 / 0.3)
+    assert (first["target"], first["reached"]) == ("0.75", "yes")
+    assert second["value"] == pytest.approx(1.1)
+    assert (second["target"], second["reached"]) == ("below 1", "no")
 
 
 def test_profile_finds_the_error_at_the_wall() -> None:

@@ -24,6 +24,7 @@ def evaluation(
         name=f"{model}-{seed}",
         model=model,
         variant=variant,
+        options={},
         nu=nu,
         seed=seed,
         parameters=10,
