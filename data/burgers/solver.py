@@ -15,6 +15,7 @@ of a frame stays so.
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -55,14 +56,12 @@ class Burgers:
         ]
         self._laplacian = (-(kx[:, None] ** 2) - ky[None, :] ** 2).to(dtype)
         self._fastest = kx.max().item(), ky.max().item()
+        self._decay = lru_cache(maxsize=2)(self._decay_over)
 
     def _axis(self, n: int, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Wave numbers, and the tables of sines and of their slopes at some points."""
-        k = (
-            math.pi * torch.arange(1, 2 * n // 3 + 1, dtype=torch.float64)
-            if n > 1
-            else torch.zeros(1).double()
-        )
+        count = 2 * n // 3 if n > 1 else 0
+        k = math.pi * torch.arange(min(count, 1), count + 1, dtype=torch.float64)
         angles = points[:, None] * k
         sines = angles.sin() if n > 1 else torch.ones_like(angles)
         return k, sines.to(self.dtype), (k * angles.cos()).to(self.dtype)
@@ -100,13 +99,14 @@ class Burgers:
     def step(self, modes: Tensor, time: float, dt: float) -> Tensor:
         """One step of integrating-factor Runge-Kutta of order four."""
         half, whole = self._decay(dt / 2), self._decay(dt)
+        damped = half * modes
         k1 = self.tendency(modes, time)
-        k2 = self.tendency(half * (modes + dt / 2 * k1), time + dt / 2)
-        k3 = self.tendency(half * modes + dt / 2 * k2, time + dt / 2)
+        k2 = self.tendency(damped + dt / 2 * half * k1, time + dt / 2)
+        k3 = self.tendency(damped + dt / 2 * k2, time + dt / 2)
         k4 = self.tendency(whole * modes + dt * half * k3, time + dt)
         return whole * (modes + dt / 6 * k1) + dt / 3 * half * (k2 + k3) + dt / 6 * k4
 
-    def _decay(self, dt: float) -> Tensor:
+    def _decay_over(self, dt: float) -> Tensor:
         return torch.exp(self.nu * dt * self._laplacian)
 
     def integrate(self, modes: Tensor, duration: float, steps: int, time: float = 0.0) -> Tensor:

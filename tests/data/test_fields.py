@@ -1,0 +1,169 @@
+"""Files of fields: made once, whole or not at all, and read back as they were made."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from data.burgers.config import GenerateConfig as BurgersConfig
+from data.burgers.generate import generate as make_burgers
+from data.burgers.generate import solve_samples as solve_burgers
+from data.darcy.config import GenerateConfig as DarcyConfig
+from data.darcy.generate import ensure, solve_samples
+from data.darcy.generate import generate as make_darcy
+from data.field_config import ShowConfig
+from data.field_show import show
+from data.fields import open_fields
+from lab.errors import UserError
+
+
+def darcy(out: Path | None = None, **changes: object) -> DarcyConfig:
+    return DarcyConfig(**{"num_samples": 6, "resolution": 8, "workers": 1, "out": out} | changes)  # type: ignore[arg-type]
+
+
+def burgers(out: Path | None = None, **changes: object) -> BurgersConfig:
+    small = {"num_samples": 3, "resolution": 8, "frames": 4, "workers": 1, "out": out}
+    return BurgersConfig(**small | changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_darcy(darcy(tmp_path_factory.mktemp("darcy") / "darcy.h5"))
+
+
+@pytest.fixture(scope="module")
+def moving(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_burgers(burgers(tmp_path_factory.mktemp("burgers") / "burgers.h5"))
+
+
+def test_a_static_file_gives_inputs_and_solutions(static: Path) -> None:
+    fields = open_fields(static)
+    expected = solve_samples(darcy().settings, [4])[0]
+    assert (fields.problem, fields.names, fields.static, fields.frames) == ("darcy", ["pressure"], True, 1)
+    assert np.array_equal(fields.load_inputs()[4], expected[..., 0, :1])
+    assert np.array_equal(fields.load()[4], expected[..., 1:])
+    assert fields.weights is None
+    assert torch.equal(fields.rows, (torch.arange(8, dtype=torch.float64) + 0.5) / 8)
+
+
+def test_a_moving_file_gives_frames_at_its_times(moving: Path) -> None:
+    fields = open_fields(moving)
+    expected = solve_burgers(burgers().settings, [1])[0]
+    assert (fields.problem, fields.names, fields.static) == ("burgers-walls", ["u", "v"], False)
+    assert torch.allclose(fields.times, 0.05 * torch.arange(4, dtype=torch.float64))
+    assert np.array_equal(fields.load()[1], expected)
+    with pytest.raises(UserError, match="change with time"):
+        fields.load_inputs()
+
+
+def test_a_split_takes_the_first_and_the_last(static: Path) -> None:
+    fields = open_fields(static)
+    train, test = fields.split(3, 2)
+    assert (train.samples, test.samples) == (range(3), range(4, 6))
+    assert torch.equal(test.load(), fields.load()[4:])
+    assert torch.equal(test.split(1, 1)[1].load_inputs(), fields.load_inputs()[5:])
+    with pytest.raises(UserError, match="offers 6 samples, fewer than 5"):
+        fields.split(5, 2)
+
+
+def test_a_description_tells_files_apart(static: Path, moving: Path) -> None:
+    described = open_fields(static).split(3, 2)[1].describe()
+    assert described["samples"] == [4, 6]
+    assert described["grid"] == [8, 8]
+    assert described["fingerprint"] == darcy().settings.fingerprint
+    assert described["fingerprint"] != open_fields(moving).describe()["fingerprint"]
+
+
+def test_fields_can_be_sent_to_another_process(moving: Path) -> None:
+    fields = open_fields(moving)
+    before = fields.load()
+    assert torch.equal(pickle.loads(pickle.dumps(fields)).load(), before)
+
+
+def test_files_of_another_kind_are_refused_in_one_sentence(tmp_path: Path, static: Path) -> None:
+    with pytest.raises(UserError, match="there is no file"):
+        open_fields(tmp_path / "absent.h5")
+    (tmp_path / "torn.h5").write_bytes(static.read_bytes()[:3000])
+    with pytest.raises(UserError, match="not a whole HDF5 file"):
+        open_fields(tmp_path / "torn.h5")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["u"] = np.zeros(3)
+    with pytest.raises(UserError, match=r"not a file of fields \(it holds u\)"):
+        open_fields(tmp_path / "other.h5")
+
+
+def test_a_sample_that_is_not_finite_is_named(tmp_path: Path, static: Path) -> None:
+    copy = tmp_path / "copy.h5"
+    copy.write_bytes(static.read_bytes())
+    with h5py.File(copy, "r+") as file:
+        file["solution"][3, 2, 2] = np.nan
+    with pytest.raises(UserError, match="sample 3 contains NaN"):
+        open_fields(copy).load()
+
+
+def test_ensure_uses_a_larger_file_and_continues_a_killed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, static: Path
+) -> None:
+    monkeypatch.setenv("MONARCH_DATA", str(tmp_path))
+    parts = tmp_path / f".darcy_N6_8x8_seed0.{darcy().settings.fingerprint}.parts"
+    parts.mkdir()
+    np.save(parts / "000002.npy", np.full((8, 8, 1, 2), 7.0, dtype=np.float32))  # as an earlier run left it
+    larger = ensure(darcy())
+    assert larger.name == "darcy_N6_8x8_seed0.h5"
+    assert torch.equal(open_fields(larger).load()[2], torch.full((8, 8, 1, 1), 7.0))
+    assert torch.equal(open_fields(larger).load()[3:], open_fields(static).load()[3:])
+    assert ensure(darcy(num_samples=4)) == larger
+    assert ensure(darcy(num_samples=4, seed=1)).name == "darcy_N4_8x8_seed1.h5"
+    assert sorted(os.listdir(tmp_path)) == ["darcy_N4_8x8_seed1.h5", "darcy_N6_8x8_seed0.h5"]
+
+
+def test_show_draws_the_fields(tmp_path: Path, static: Path, moving: Path) -> None:
+    for file in (static, moving):
+        picture = show(ShowConfig(file, samples=2, frames=3, out=tmp_path))
+        assert np.asarray(Image.open(picture).convert("RGB")).std() > 10
+
+
+@pytest.mark.parametrize("package", ["darcy", "burgers", "shallow_water"])
+def test_help_answers_without_the_heavy_libraries(package: str, root: Path) -> None:
+    script = (
+        f"import sys, runpy; sys.argv = ['{package}', '--help']\n"
+        f"try: runpy.run_module('data.{package}', run_name='__main__')\n"
+        "finally: assert not {'torch', 'scipy', 'matplotlib', 'torch_harmonics'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--num-samples" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "flags", "message"),
+    [
+        ("darcy", ["--grid", "128", "--resolution", "64"], "odd multiple"),
+        ("darcy", ["--low", "-1"], "two positive permeabilities"),
+        ("darcy", ["--num-samples", "0"], "--num-samples must be 1 or more"),
+        ("burgers", ["--nu", "0"], "--nu takes a positive number"),
+        ("burgers", ["--grid", "32"], "--grid no smaller"),
+        ("burgers", ["--frames", "1"], "--frames must be 2 or more"),
+        ("shallow_water", ["--resolution", "63"], "even number"),
+        ("shallow_water", ["--seed", "-1"], "--seed must be 0 or more"),
+    ],
+)
+def test_a_mistake_is_answered_with_one_sentence(
+    package: str, flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from importlib import import_module
+
+    from lab.cli import run
+
+    command = import_module(f"data.{package}.__main__").generate
+    assert run(f"python -m data.{package}", {"": command}, flags) == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
