@@ -74,8 +74,10 @@ class TrainConfig(ExperimentConfig):
     tuned: minus pSNR and SSIM, one-cycle, decay towards the start."""
     loss: Loss | None = None
     """l1: |error|, squared: |error|^2, mixed: their sum, all of the complex image; magnitude: squared error of the
-    magnitude; quality: its logarithm and 10 (1 - SSIM) of each slice, minus the scores of the tables. (default:
-    the recipe's)"""
+    magnitude; quality: its logarithm and --similarity (1 - SSIM) of each slice, minus the scores of the tables.
+    (default: the recipe's)"""
+    similarity: float = 10.0
+    """What SSIM counts in --loss quality: with 10, 0.01 of it is worth 0.43 dB; 0 leaves pSNR alone."""
     lr: float | None = None  # type: ignore[assignment]
     """Peak learning rate. (default: the recipe's)"""
     weight_decay: float | None = None  # type: ignore[assignment]
@@ -117,6 +119,8 @@ class TrainConfig(ExperimentConfig):
                 raise UserError(
                     f"--{key.replace('_', '-')} must be at least 1, not {value}; leave it out for all."
                 )
+        if not self.similarity >= 0:
+            raise UserError(f"--similarity must be at least 0, not {self.similarity}.")
         if not 0 <= self.shift <= 0.5:
             raise UserError(f"--shift is a share of the field of view from 0 to 0.5, not {self.shift}.")
 
@@ -132,10 +136,10 @@ class TrainConfig(ExperimentConfig):
 
 _VARIANTS = {
     "msense": (
-        "recipe", "loss", "lr", "schedule", "weight_decay", "decay_towards", "shift", "echo",
+        "recipe", "loss", "similarity", "lr", "schedule", "weight_decay", "decay_towards", "shift", "echo",
         "start", "form", "per_echo", "steps", "consistency",
     ),
-    "unet": ("recipe", "loss", "lr", "schedule", "weight_decay", "shift", "turn", "echo", "channels"),
+    "unet": ("recipe", "loss", "similarity", "lr", "schedule", "weight_decay", "shift", "turn", "echo", "channels"),
 }  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Reconstruction(Experiment):
         if self.config.turn:
             kspace, target = random_turn(kspace, target)
         image = self.model(sample(kspace, mask), maps, mask, batch.echo)
-        return penalty(cast(Loss, self.config.loss), image, target)
+        return penalty(cast(Loss, self.config.loss), image, target, self.config.similarity)
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
         mask = torch.stack([self.validation_masks[scan_id] for scan_id in batch.scan_id]).to(

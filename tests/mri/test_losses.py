@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from mri.losses import SIMILARITY, penalty, slice_ssim
+from mri.losses import penalty, slice_ssim
 from mri.metrics import psnr
 from mri.ssim import ssim
 
@@ -37,16 +37,14 @@ def test_similarity_of_slices_is_the_one_of_the_tables():
     assert torch.allclose(slice_ssim(target, target), torch.ones(3).double())
 
 
-def test_quality_is_minus_the_scores_of_the_tables():
+@pytest.mark.parametrize("similarity", [0.0, 10.0])
+def test_quality_is_minus_the_scores_of_the_tables(similarity):
     image, target = images()
     decibels = np.mean([psnr(x.numpy()[None], t.numpy()[None]) for x, t in zip(image, target, strict=True)])
     ranges = target.abs().amax((-2, -1)).square().log().mean()
-    expected = (
-        float(ranges)
-        - decibels * np.log(10) / 10
-        + SIMILARITY * (1 - float(slice_ssim(image, target).mean()))
-    )
-    assert float(penalty("quality", image, target)) == pytest.approx(expected, abs=1e-4)
+    unlike = 1 - float(slice_ssim(image, target).mean())
+    expected = float(ranges) - decibels * np.log(10) / 10 + similarity * unlike
+    assert float(penalty("quality", image, target, similarity)) == pytest.approx(expected, abs=1e-4)
 
 
 def test_quality_does_not_depend_on_how_bright_a_slice_is():
