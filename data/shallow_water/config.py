@@ -12,7 +12,7 @@ class ShallowWater(Settings):
     """Weather of a single layer of water on a sphere with the size and spin of the Earth."""
 
     problem: ClassVar[str] = "shallow-water"
-    numbers_version: ClassVar[int] = 1
+    numbers_version: ClassVar[int] = 2
 
     resolution: int
     frames: int

@@ -1,0 +1,115 @@
+"""How exact and how fast the generators of fields are: python -m benchmarks.fields [darcy|burgers|shallow-water].
+
+Relative differences of the solution, as it is stored, between the default and a finer computation of the same
+samples; processor time for a sample on one thread.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from data.burgers.config import GenerateConfig as Burgers
+from data.darcy.config import GenerateConfig as Darcy
+from data.shallow_water.config import GenerateConfig as ShallowWater
+from lab.table import Column, Table
+
+
+def main(names: list[str]) -> None:
+    """Compare the problems named, or all."""
+    for name, compare in {"darcy": darcy, "burgers": burgers, "shallow-water": shallow_water}.items():
+        if not names or name in names:
+            compare()
+
+
+def darcy() -> None:
+    """Against 3 times the solver grid; the medium gains detail, so it is the same problem only in part."""
+    from data.darcy.generate import solve_samples
+
+    samples = range(8)
+    usual, spent = timed(solve_samples, Darcy().settings, samples)
+    table = new_table("Darcy flow, default grid 192")
+    for grid in (64, 320, 576):
+        other, seconds = timed(solve_samples, Darcy(grid=grid).settings, samples)
+        add(table, f"grid {grid}", difference(usual[..., 1:], other[..., 1:]), seconds, spent)
+    table.print()
+
+
+def burgers() -> None:
+    """Against other grids and float64."""
+    from data.burgers.generate import solve_samples
+
+    samples = range(4)
+    usual, spent = timed(solve_samples, Burgers().settings, samples)
+    table = new_table("Burgers flow between walls, default grid 128, float32")
+    others: list[dict[str, Any]] = [{"precision": "float64"}, {"grid": 64}, {"grid": 96}, {"grid": 256}]
+    for change in others:
+        other, seconds = timed(solve_samples, Burgers(**change).settings, samples)
+        label = ", ".join(f"{key} {value}" for key, value in change.items())
+        add(table, label, difference(usual, other), seconds, spent)
+    table.print()
+
+
+def shallow_water() -> None:
+    """Against other steps, over the whole day."""
+    from data.shallow_water.generate import solve_samples
+
+    samples = range(10)
+    usual, spent = timed(solve_samples, ShallowWater().settings, samples)
+    table = new_table("shallow water, default 8 steps an hour")
+    for steps in (4, 16):
+        other, seconds = timed(solve_samples, ShallowWater(steps_per_hour=steps).settings, samples)
+        for i, name in enumerate(("geopotential", "vorticity", "divergence")):
+            found = difference(usual[..., i : i + 1], other[..., i : i + 1])
+            add(table, f"{steps} steps, {name}", found, seconds, spent)
+    table.print()
+
+
+def timed(solve: Callable[[Any, Any], np.ndarray], settings: Any, samples: range) -> tuple[np.ndarray, float]:
+    """The samples, and the processor time for each of them."""
+    import torch
+
+    torch.set_num_threads(1)
+    start = time.process_time()
+    return solve(settings, samples), (time.process_time() - start) / len(samples)
+
+
+def difference(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Relative L2 difference of every frame, (sample, frame)."""
+    axes = (1, 2, 4)
+    change = found.astype(np.float64) - expected
+    return np.sqrt((change**2).sum(axes) / (expected.astype(np.float64) ** 2).sum(axes))
+
+
+def new_table(title: str) -> Table:
+    """Difference and time."""
+    print(f"\n{title}")
+    columns = [
+        Column("other", "compared with"),
+        Column("mean", "mean difference"),
+        Column("worst", "worst frame"),
+        Column("last", "last frame"),
+        Column("seconds", "s a sample, it", digits=3),
+        Column("usual", "s a sample, default", digits=3),
+    ]
+    return Table(columns)
+
+
+def add(table: Table, label: str, found: np.ndarray, seconds: float, usual: float) -> None:
+    """One row."""
+    table.rows.append(
+        {
+            "other": label,
+            "mean": f"{found.mean():.1e}",
+            "worst": f"{found.max():.1e}",
+            "last": f"{found[:, -1].mean():.1e}",
+            "seconds": seconds,
+            "usual": usual,
+        }
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
