@@ -1,6 +1,7 @@
 """So many minutes of training, expressed in epochs, so that the learning rate can follow a schedule."""
 
 import copy
+import statistics
 import time
 from typing import Any
 
@@ -12,7 +13,7 @@ from lab.paths import runs_dir
 from pde.config import TrainConfig
 from pde.recipes import Training
 
-STEPS = 5
+WARM_UP, STEPS = 3, 12
 
 
 def choose_epochs(
@@ -49,7 +50,7 @@ def _seconds(
     batches = iter(DataLoader(data, batch_size, shuffle=False))
     batch = next(batches)
     times = []
-    for _ in range(STEPS):
+    for _ in range(WARM_UP + STEPS):
         begun = _busy()
         loss = training.loss(batch)
         optimizer.zero_grad()
@@ -60,7 +61,7 @@ def _seconds(
     with torch.no_grad():
         for batch in DataLoader(validation, batch_size):
             training.scores(batch)
-    return min(times), _busy() - begun
+    return statistics.median(times[WARM_UP:]), _busy() - begun
 
 
 def _busy() -> float:

@@ -9,7 +9,7 @@ from lab.config import ExperimentConfig
 from lab.errors import UserError
 from pde.problems import PROBLEMS, ProblemName
 
-Model = Literal["mno", "fno", "ffno", "sfno", "unet", "tfnet", "resnet"]
+Model = Literal["mno", "lfno", "fno", "ffno", "sfno", "unet", "tfnet", "resnet"]
 Recipe = Literal["markov", "fno", "map"]
 
 FRAMES_IN = PROBLEMS["navier-stokes"].frames_in
@@ -17,7 +17,8 @@ FRAMES_IN = PROBLEMS["navier-stokes"].frames_in
 
 # Which options belong to which model; the others leave it as it is.
 MODEL_OPTIONS = {
-    "mno": ("twin", "form", "start", "groups", "shared", "width", "modes", "depth", "expansion"),
+    "mno": ("twin", "form", "start", "groups", "shared", "width", "modes", "depth", "expansion", "latent"),
+    "lfno": ("start", "width", "modes", "depth", "latent"),
     "fno": ("start", "padding", "width", "modes", "depth", "batch_norm"),
     "ffno": ("width", "modes", "depth", "expansion"),
     "sfno": ("width", "modes", "depth"),
@@ -105,13 +106,15 @@ class TrainConfig(DataConfig, ExperimentConfig):
     """ffno: width of the feed-forward's hidden layer over that of the layer; 2 by default."""
     batch_norm: bool = False
     """fno: batch norm after each layer, as in the model whose parameters were published."""
-    twin: Literal["fno", "ffno"] | None = None
-    """mno: the Fourier operator whose architecture it has; fno by default."""
+    latent: int | None = None
+    """mno, lfno: points per side of the coarse grid that the layers work on; by default half of the fine grid's."""
+    twin: Literal["latent", "fno", "ffno"] | None = None
+    """mno: the Fourier operator whose architecture it has; latent (lfno's) by default, fno with --form grid."""
     form: Literal["separable", "monarch", "grid"] | None = None
     """mno: one matrix for all rows and one for all columns (separable, the default), the same factorised as Monarch
     matrices (monarch), or a matrix for each row and each kept column (grid)."""
     start: Literal["dft", "dct", "dst", "sht", "random"] | None = None
-    """mno: where the transforms begin; fno: where they stay. dft by default; sht is of the sphere."""
+    """mno: where the transforms begin; fno, lfno: where they stay. dft by default; sht is of the sphere."""
     padding: float | None = None
     """fno: zeros beyond the walls or the pole, as a fraction of the grid."""
     groups: int | None = None
@@ -127,7 +130,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
         super().__post_init__()
         self.check_data()
         self._settle_recipe()
-        for key in ("width", "modes", "depth", "expansion", "groups"):
+        for key in ("width", "modes", "depth", "expansion", "groups", "latent"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise UserError(f"--{key} must be at least 1, not {value}.")
@@ -166,7 +169,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
                 if not any(problem.walls)
                 else f"--padding must be between 0 and 1, not {self.padding:g}."
             )
-        if self.model == "fno" and self.start == "random":
+        if self.model in ("fno", "lfno") and self.start == "random":
             raise UserError("--start random is for transforms that learn: take --model mno.")
 
     def _refuse_foreign_options(self) -> None:
@@ -180,8 +183,10 @@ class TrainConfig(DataConfig, ExperimentConfig):
                 )
         if self.model == "mno" and self.expansion is not None and self.twin != "ffno":
             raise UserError("--expansion belongs to the feed-forward of F-FNO: add --twin ffno.")
-        if self.form == "grid" and self.twin == "ffno":
-            raise UserError("--form grid needs the transform of a plane: leave --twin ffno out.")
+        if self.form == "grid" and self.twin not in (None, "fno"):
+            raise UserError(f"--form grid has FNO's architecture: leave --twin {self.twin} out.")
+        if self.latent is not None and (self.form == "grid" or self.twin in ("fno", "ffno")):
+            raise UserError("--latent belongs to the twin latent: leave --twin and --form grid out.")
         if self.form == "grid" and (self.groups or 1) > 1:
             raise UserError("--form grid has one group of channels: leave --groups out.")
 
@@ -240,9 +245,9 @@ class TableConfig:
     preset: Literal["paper", "laptop", "smoke"] = "laptop"
     """Whose options the runs have; see `python -m pde.train --help`."""
     models: list[str] = field(default_factory=list)
-    """Models to train, all of the problem's when not given; navier-stokes: mno, fno, ffno, unet, tfnet, resnet;
-    between walls: fno, fno-padded, fno-dst, fno-dct, mno-dft, mno-dst, mno-dct; on the sphere: fno, fno-padded,
-    sfno, fno-sht, mno-dft, mno-sht."""
+    """Models to train, all of the problem's when not given; navier-stokes: mno, lfno, fno, ffno, unet, tfnet,
+    resnet; between walls: fno, fno-padded, fno-dst, fno-dct, mno-dft, mno-dst, mno-dct; on the sphere: fno,
+    fno-padded, sfno, fno-sht, mno-dft, mno-sht."""
     nus: list[float] = field(default_factory=lambda: [1e-3, 1e-4, 1e-5])
     """navier-stokes: viscosities to train them at."""
     seeds: int = 1

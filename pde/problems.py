@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+NAVIER_STOKES = ("mno", "lfno", "fno", "ffno", "unet", "tfnet", "resnet")
+"""The models of the table of the periodic flow."""
+
 ProblemName = Literal["navier-stokes", "darcy", "burgers-walls", "shallow-water"]
 
 
@@ -38,7 +41,7 @@ class Problem:
     def comparison(self) -> dict[str, dict[str, Any]]:
         """The models of its table by name, each as options of `python -m pde.train`."""
         if not self.transforms:
-            return {name: {"model": name} for name in ("mno", "fno", "ffno", "unet", "tfnet", "resnet")}
+            return {name: {"model": name} for name in NAVIER_STOKES}
         models: dict[str, dict[str, Any]] = {
             "fno": {"model": "fno"},
             "fno-padded": {"model": "fno", "padding": 0.125},

@@ -7,7 +7,7 @@ import torch
 from lab.table import Cell, Column, Score, Table
 from pde.evaluate import Evaluation
 
-ORDER = ("mno", "fno", "sfno", "ffno", "unet", "tfnet", "resnet")
+ORDER = ("mno", "lfno", "fno", "sfno", "ffno", "unet", "tfnet", "resnet")
 
 
 def results_table(evaluations: Sequence[Evaluation]) -> Table:

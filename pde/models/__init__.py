@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 MODELS = {
     "mno": "the Monarch Neural Operator: transforms that learn, from an exact start",
+    "lfno": "its Fourier twin: the same latent operator, transforms fixed",
     "fno": "the Fourier Neural Operator",
     "ffno": "the factorised Fourier Neural Operator, residual after the feed-forward",
     "sfno": "the spherical Fourier Neural Operator: harmonics of a sphere, weights per degree",
@@ -24,6 +25,7 @@ def maker(name: str) -> Any:
     """The class or function that makes the model called `name`."""
     from pde.models.ffno import FFNO
     from pde.models.fno import FNO
+    from pde.models.lfno import LFNO
     from pde.models.mno import mno
     from pde.models.resnet import ResNet
     from pde.models.sfno import SFNO
@@ -32,6 +34,7 @@ def maker(name: str) -> Any:
 
     makers: dict[str, Any] = {
         "mno": mno,
+        "lfno": LFNO,
         "fno": FNO,
         "ffno": FFNO,
         "sfno": SFNO,

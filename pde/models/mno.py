@@ -1,10 +1,12 @@
 """The Monarch Neural Operator: a neural operator whose transforms are Monarch operators that learn."""
 
+from functools import partial
 from typing import Any, Literal
 
 from torch import nn
 
 from pde.models.grid import GridPlane
+from pde.models.latent import LatentOperator
 from pde.models.legendre import Latitudes
 from pde.models.monarch_axis import MonarchAxis
 from pde.models.operator import FactorisedOperator, PlainOperator, SpectralOperator
@@ -12,7 +14,7 @@ from pde.models.plane import Plane
 from pde.models.resolution import Resolution, sides
 from pde.models.transform import Axis, Start
 
-Twin = Literal["fno", "ffno"]
+Twin = Literal["latent", "fno", "ffno"]
 Form = Literal["separable", "monarch", "grid"]
 
 
@@ -21,7 +23,7 @@ def mno(
     resolution: Resolution,
     fields: int = 1,
     *,
-    twin: Twin = "fno",
+    twin: Twin | None = None,
     form: Form = "separable",
     start: Start = "dft",
     groups: int = 1,
@@ -30,27 +32,50 @@ def mno(
     modes: int = 12,
     depth: int = 4,
     expansion: int = 2,
+    latent: Resolution | None = None,
     latitudes: Latitudes = "legendre-gauss",
 ) -> SpectralOperator:
     """The operator that equals its Fourier twin when it starts at the DFT, and then learns its transforms.
 
     Arguments:
-        twin: the architecture, FNO's or F-FNO's.
+        twin: the architecture: that of layers on a coarse grid of their own (latent), FNO's or F-FNO's. By default
+            latent, and fno for the grid form, whose blocks belong to one grid.
         form: separable (one matrix for all rows, one for all columns), monarch (the same, each a Monarch matrix
             of the axis's length), grid (a matrix for each row and each kept column).
         start: where the transforms begin.
         groups: groups of channels, each with its own transforms; the grid form has one.
         shared: whether all layers use the same transforms.
         width, modes, depth, expansion: as in the twin.
+        latent: points of the coarse grid; half of the fine one's by default.
         latitudes: the grid of a sphere, for the start sht, which is of the grid form.
     """
     if width % groups:
         raise ValueError(f"{width} channels cannot be shared out among {groups} groups.")
 
-    def axis(n: int, signed: bool) -> Axis:
+    twin = twin or ("fno" if form == "grid" else "latent")
+
+    def axis(n: int, signed: bool, out: int | None = None, groups: int = groups) -> Axis:
         if form == "monarch":
-            return MonarchAxis(n, modes, signed=signed, start=start, groups=groups)
-        return Axis(n, modes, signed=signed, start=start, learn=True, groups=groups)
+            return MonarchAxis(n, modes, signed=signed, start=start, groups=groups, out=out)
+        return Axis(n, modes, signed=signed, start=start, learn=True, groups=groups, out=out)
+
+    def plane(grid: Resolution, out: Resolution, groups: int = 1) -> Plane:
+        (rows, columns), (below, beside) = sides(grid), sides(out)
+        return Plane.of(axis(rows, True, below, groups), axis(columns, False, beside, groups))
+
+    if twin == "latent":
+        return LatentOperator(
+            in_channels,
+            resolution,
+            width,
+            modes,
+            depth,
+            latent,
+            plane,
+            grouped_plane=partial(plane, groups=groups),
+            shared=shared,
+            fields=fields,
+        )
 
     def transforms() -> Any:
         rows, columns = sides(resolution)

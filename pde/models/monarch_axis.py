@@ -27,15 +27,25 @@ class FromStart(nn.Module):
 class MonarchAxis(Axis):
     """An `Axis` whose full square transforms are Monarch operators; the kept frequencies are cut out of them."""
 
-    def __init__(self, n: int, modes: int, *, signed: bool, start: Start = "dft", groups: int = 1) -> None:
-        super().__init__(n, modes, signed=signed, start="dft" if start == "random" else start, groups=groups)
+    def __init__(
+        self,
+        n: int,
+        modes: int,
+        *,
+        signed: bool,
+        start: Start = "dft",
+        groups: int = 1,
+        out: int | None = None,
+    ) -> None:
+        exact: Start = "dft" if start == "random" else start
+        super().__init__(n, modes, signed=signed, start=exact, groups=groups, out=out)
         self.start = start
         self.there = nn.ModuleList(_operator(start, n, inverse=False) for _ in range(groups))
-        self.home = nn.ModuleList(_operator(start, n, inverse=True) for _ in range(groups))
+        self.home = nn.ModuleList(_operator(start, self.out, inverse=True) for _ in range(groups))
 
     def matrices(self) -> tuple[Tensor, Tensor]:
         there = torch.stack([operator.to_dense().T for operator in self.there])  # type: ignore[operator]
-        home = torch.stack([operator.to_dense() for operator in self.home])  # type: ignore[operator]
+        home = torch.stack([operator.to_dense() for operator in self.home]) * self.stretch  # type: ignore[operator]
         if self.start in ("dct", "dst"):
             there, home = (packed(waves, self.modes, self.signed) for waves in (there, home))
             return _real_pairs(there), _real_pairs(home.mH)

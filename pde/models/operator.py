@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear, pad
 
 from pde.models.plane import real_part_matrix
-from pde.models.pointwise import PointwiseNet, linear_flops, with_coordinates
+from pde.models.pointwise import PointwiseNet, linear_flops, mix_points, with_coordinates
 from pde.models.product import mix_channels
 from pde.models.resolution import Resolution, sides
 from pde.models.transform import Axis
@@ -46,7 +46,7 @@ class PlainLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         modes = mix_channels(self.plane.analyse(x), self.weight)
-        y = self.plane.synthesise(modes) + self.pointwise(x)
+        y: Tensor = self.plane.synthesise(modes) + mix_points(self.pointwise, x)
         return y if self.norm is None else self.norm(y.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
 
     def spectral_flops(self) -> int:
@@ -77,7 +77,7 @@ class PlainOperator(SpectralOperator):
         self.project = PointwiseNet(width, 128, fields, "gelu")
 
     def forward(self, frames: Tensor) -> Tensor:
-        x = self.lift(with_coordinates(frames))
+        x = mix_points(self.lift, with_coordinates(frames))
         if any(self.padding):
             below, beside = self.padding
             x = pad(x, (0, 0, 0, beside, 0, below))

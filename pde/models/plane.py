@@ -11,7 +11,8 @@ from pde.models.transform import Axis, Start
 class Plane(nn.Module):
     """Separable: one matrix for all rows, one for all columns (per group of channels).
 
-    The modes are numbered k * 2m + l for frequency k along y and the l-th kept frequency along x.
+    The modes are numbered k * 2m + l for frequency k along y and the l-th kept frequency along x. Fields whose
+    channels are the slowest axis in memory pass without a copy.
     """
 
     def __init__(self, resolution: Resolution, modes: int, *, start: Start = "dft") -> None:
@@ -45,7 +46,7 @@ class Plane(nn.Module):
     def synthesise(self, modes: Tensor) -> Tensor:
         """Back, columns first."""
         _, channels, batch = modes.shape
-        groups, m, rows, columns = self.y.groups, self.y.modes, self.x.n, self.y.n
+        groups, m, rows, columns = self.y.groups, self.y.modes, self.x.out, self.y.out
         f = modes.permute(1, 2, 0).reshape(groups, -1, 2 * m)
         g = complex_product(f, torch.view_as_complex(self.x.matrices()[1]))
         g = g.view(channels * batch, m, rows).mT.contiguous()
@@ -56,18 +57,28 @@ class Plane(nn.Module):
         """Real operations of both directions and the mixing, for one field."""
         return plane_flops((self.x.n, self.y.n), self.y.modes, channels)
 
-    def resampled(self, resolution: Resolution) -> "Plane":
-        """The same transform on another grid."""
-        rows, columns = sides(resolution)
-        return Plane.of(self.x.resampled(rows), self.y.resampled(columns))
+    def resampled(self, resolution: Resolution, out: Resolution | None = None) -> "Plane":
+        """The same transform on another grid, and back to the grid `out`."""
+        (rows, columns), (below, beside) = sides(resolution), sides(resolution if out is None else out)
+        return Plane.of(self.x.resampled(rows, below), self.y.resampled(columns, beside))
 
 
 def plane_flops(resolution: Resolution, modes: int, channels: int) -> int:
     """Real operations of a layer's transforms, both directions, and of the mixing of its 2m x m modes."""
+    return 2 * channels * one_way_flops(resolution, modes) + mixing_flops(modes, channels, channels)
+
+
+def one_way_flops(resolution: Resolution, modes: int) -> int:
+    """Real operations of the transform of one channel."""
     rows, columns = sides(resolution)
     along_rows = 2 * rows * columns * 2 * modes
     along_columns = 8 * modes * rows * 2 * modes
-    return 2 * channels * (along_rows + along_columns) + 8 * 2 * modes**2 * channels**2
+    return along_rows + along_columns
+
+
+def mixing_flops(modes: int, channels: int, out: int) -> int:
+    """Real operations of the mixing of 2m x m modes."""
+    return 8 * 2 * modes**2 * channels * out
 
 
 def real_part_matrix(axis: Axis) -> Tensor:

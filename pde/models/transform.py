@@ -62,6 +62,7 @@ def packed(waves: Tensor, modes: int, signed: bool) -> Tensor:
 class Axis(nn.Module):
     """The transform of one axis and the way back, for each group of channels.
 
+    With `out` the way back leads to another number of points: a field that the kept frequencies hold is resampled.
     `forward` and `back` are kept as real arrays with a trailing axis of 2, in the layout in which they multiply.
     `learn` adds trainable deviations from the start, zero at first: their weight decay pulls towards the start.
     """
@@ -70,19 +71,37 @@ class Axis(nn.Module):
     back_start: Tensor
 
     def __init__(
-        self, n: int, modes: int, *, signed: bool, start: Start = "dft", learn: bool = False, groups: int = 1
+        self,
+        n: int,
+        modes: int,
+        *,
+        signed: bool,
+        start: Start = "dft",
+        learn: bool = False,
+        groups: int = 1,
+        out: int | None = None,
     ) -> None:
         super().__init__()
-        if 2 * modes > n:
-            raise ValueError(f"{modes} modes need at least {2 * modes} points per side; there are {n}.")
-        self.n, self.modes, self.signed, self.start, self.groups = n, modes, signed, start, groups
+        self.n, self.out = n, n if out is None else out
+        if 2 * modes > min(self.n, self.out):
+            raise ValueError(
+                f"{modes} modes need at least {2 * modes} points per side; there are {min(self.n, self.out)}."
+            )
+        self.modes, self.signed, self.start, self.groups = modes, signed, start, groups
         there = start_matrix(start, n, modes, signed)
-        back = there.conj().T
+        back = (there if self.out == n else start_matrix(start, self.out, modes, signed)).conj().T
+        back = back * self.stretch
         if not signed and start == "dft":
             # A real field has equal energy at k and -k, of which only k is kept.
             back = back * torch.tensor([1.0] + [2.0] * (modes - 1), dtype=torch.float64)[:, None]
         self._register("forward", stored(there), learn)
         self._register("back", stored(back), learn)
+
+    @property
+    def stretch(self) -> float:
+        """What keeps the height of a field whose orthonormal transform and the way back differ in their points."""
+        stretch: float = (self.out / self.n) ** 0.5
+        return stretch
 
     def _register(self, name: str, start: Tensor, learn: bool) -> None:
         self.register_buffer(f"{name}_start", start, persistent=self.start == "random")
@@ -91,21 +110,23 @@ class Axis(nn.Module):
             self.register_parameter(f"{name}_change", nn.Parameter(change))
 
     def matrices(self) -> tuple[Tensor, Tensor]:
-        """Forward (groups, n, kept, 2) and back (groups, kept, n, 2)."""
+        """Forward (groups, n, kept, 2) and back (groups, kept, out, 2)."""
         return self._matrix("forward"), self._matrix("back")
 
     def _matrix(self, name: str) -> Tensor:
         start, change = getattr(self, f"{name}_start"), getattr(self, f"{name}_change", None)
         return start.expand(self.groups, *start.shape) if change is None else start + change
 
-    def resampled(self, n: int) -> "Axis":
-        """The same transform for n points: its basis functions, interpolated by their Fourier series."""
+    def resampled(self, n: int, out: int | None = None) -> "Axis":
+        """The same transform for n points, `out` on the way back: its basis functions, interpolated by their series."""
         learned = any(True for _ in self.parameters())
-        new = Axis(n, self.modes, signed=self.signed, start="dft", learn=learned, groups=self.groups)
+        new = Axis(n, self.modes, signed=self.signed, start="dft", learn=learned, groups=self.groups, out=out)
         if learned:
             scale = (self.n / n) ** 0.5
-            for name, axis, matrix in zip(("forward", "back"), (1, 2), self.matrices(), strict=True):
-                wanted = _interpolated(torch.view_as_complex(matrix.detach().contiguous()), n, axis) * scale
+            sides = (("forward", 1, n), ("back", 2, new.out))
+            for (name, axis, points), matrix in zip(sides, self.matrices(), strict=True):
+                basis = torch.view_as_complex(matrix.detach().contiguous())
+                wanted = _interpolated(basis, points, axis) * scale
                 change = torch.view_as_real(wanted) - getattr(new, f"{name}_start")
                 getattr(new, f"{name}_change").data = change
         return new

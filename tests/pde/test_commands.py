@@ -71,10 +71,11 @@ def test_table_skips_what_is_finished(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--model", "mon"], "--model takes one of mno, fno, ffno, sfno, unet, tfnet, resnet"),
+        (["--model", "mon"], "--model takes one of mno, lfno, fno, ffno, sfno, unet, tfnet, resnet"),
         (["--data", "nowhere.h5"], "nowhere.h5"),
         (["--model", "unet", "--modes", "3"], "--modes does nothing with --model unet"),
         (["--form", "grid", "--twin", "ffno"], "leave --twin ffno out"),
+        (["--latent", "32", "--twin", "fno"], "belongs to the twin latent"),
         (["--expansion", "4"], "add --twin ffno"),
         (["--minutes", "0"], "--minutes must be above 0"),
     ],

@@ -12,6 +12,7 @@ from pde.models.fno import FNO
 from pde.models.mno import mno, transform_parameters
 
 SMALL = {
+    "lfno": {"width": 4, "modes": 3},
     "mno": {"twin": "fno", "width": 4, "modes": 3, "groups": 2},
     "fno": {"width": 4, "modes": 3, "batch_norm": True},
     "ffno": {"width": 4, "modes": 3},
@@ -22,6 +23,8 @@ SMALL = {
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, SMALL.get(name, {})) for name in MODELS),
+    ("mno", {"twin": "latent", "width": 4, "modes": 3, "groups": 2}),
+    ("mno", {"twin": "latent", "form": "monarch", "width": 4, "modes": 3, "shared": True}),
     ("mno", {"twin": "ffno", "width": 4, "modes": 3, "groups": 1}),
     ("mno", {"twin": "fno", "form": "grid", "width": 4, "modes": 3, "groups": 1}),
     ("mno", {"twin": "fno", "form": "monarch", "width": 4, "modes": 3, "groups": 2}),
@@ -82,12 +85,12 @@ def test_every_parameter_receives_gradient_and_changes_the_output(name: str, opt
 
 
 @pytest.mark.parametrize("form", ["separable", "monarch", "grid"])
-@pytest.mark.parametrize("twin", ["fno", "ffno"])
+@pytest.mark.parametrize("twin", ["latent", "fno", "ffno"])
 @pytest.mark.parametrize("groups", [1, 4])
 def test_mno_at_the_dft_equals_its_fourier_twin(twin: Any, form: Any, groups: int) -> None:
     if form == "grid" and (twin, groups) != ("fno", 1):
         pytest.skip("the grid form is of a plane, without groups")
-    fourier = build(twin, 2, 64, width=8, modes=5)
+    fourier = build("lfno" if twin == "latent" else twin, 2, 64, width=8, modes=5)
     monarch = build("mno", 2, 64, width=8, modes=5, twin=twin, form=form, groups=groups)
     monarch.load_state_dict(fourier.state_dict(), strict=False)
     x = torch.randn(2, 64, 64, 2)
@@ -134,7 +137,7 @@ def test_other_starts_differ_from_the_dft_and_train(start: Any) -> None:
 
 
 def test_shared_transforms_are_one_set() -> None:
-    apart, shared = (mno(1, 16, width=5, modes=3, shared=shared) for shared in (False, True))
+    apart, shared = (mno(1, 16, twin="fno", width=5, modes=3, shared=shared) for shared in (False, True))
     assert len(transform_parameters(apart)) == 4 * len(transform_parameters(shared))
 
 
@@ -163,3 +166,26 @@ def test_too_many_modes_are_refused() -> None:
 def test_unet_names_the_grid_it_cannot_halve() -> None:
     with pytest.raises(UserError, match="48 is not a multiple of 32"):
         build("unet", 1, 48)
+
+
+def test_layers_of_the_latent_operator_do_not_see_what_the_modes_do_not_hold() -> None:
+    model = build("lfno", 1, 32, width=4, modes=3)
+    t = torch.arange(32) / 32 * 2 * torch.pi
+    fine = torch.cos(9 * t)[None, :, None, None] * torch.ones(1, 32, 32, 1)
+    x = torch.randn(1, 32, 32, 1)
+    seen = [model.encoder(field) for field in (x, x + fine)]
+    assert (seen[1] - seen[0]).norm() < 1e-5 * seen[0].norm()
+    assert (model(x + fine) - model(x)).abs().max() > 1e-3
+
+
+def test_latent_operator_keeps_its_forecast_on_a_finer_grid() -> None:
+    model = build("mno", 1, 32, width=4, modes=3)
+    with torch.no_grad():
+        for parameter in transform_parameters(model):
+            parameter += 0.02 * torch.randn_like(parameter)
+    t = torch.arange(64) / 64 * 2 * torch.pi
+    field = (torch.sin(t)[:, None] * torch.cos(2 * t))[None, ..., None]
+    coarse = model(field[:, ::2, ::2])
+    fine = model.resampled(64)(field)
+    # Learned bases are interpolated, and the coordinates' last point depends on the grid a little.
+    assert (fine[:, ::2, ::2] - coarse).norm() < 0.05 * coarse.norm()

@@ -1,10 +1,13 @@
 """The transforms and products behind the spectral layers, against independent definitions."""
 
+from typing import Any
+
 import pytest
 import torch
 
 from monarch_core import grid_dft
 from pde.models.grid import GridPlane
+from pde.models.monarch_axis import MonarchAxis
 from pde.models.plane import Plane
 from pde.models.pointwise import TwoLayers
 from pde.models.product import complex_product
@@ -82,3 +85,25 @@ def test_tiled_layers_have_the_right_derivatives(activation: str, monkeypatch: p
     shapes = ((8, 4), (5, 4), (5,), (2, 5), (2,))
     arguments = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     assert torch.autograd.gradcheck(lambda *given: TwoLayers.apply(*given, activation), arguments)
+
+
+@pytest.mark.parametrize("start", ["dft", "dct", "dst"])
+@pytest.mark.parametrize("make", [Axis, MonarchAxis])
+@pytest.mark.parametrize(("n", "out"), [(32, 16), (16, 24)])
+def test_rectangular_axis_resamples_what_its_frequencies_hold(
+    make: Any, start: Any, n: int, out: int
+) -> None:
+    held = {
+        "dft": lambda t: 0.3 + torch.cos(2 * torch.pi * t) + torch.sin(6 * torch.pi * t),
+        "dct": lambda t: 0.3 + torch.cos(torch.pi * t) + torch.cos(5 * torch.pi * t),
+        "dst": lambda t: torch.sin(torch.pi * t) + torch.sin(5 * torch.pi * t),
+    }[start]
+
+    def points(count: int) -> torch.Tensor:
+        # Cosines and sines belong to points in the middle of cells, and Fourier series to points at their beginning.
+        return (torch.arange(count) + (0.0 if start == "dft" else 0.5)) / count
+
+    axis = make(n, 4, signed=False, start=start, out=out)
+    forward, back = (torch.view_as_complex(matrix[0].contiguous()) for matrix in axis.matrices())
+    there = held(points(n)).to(forward.dtype) @ forward
+    assert torch.allclose((there @ back).real, held(points(out)), atol=1e-5)
