@@ -88,10 +88,11 @@ def main() -> None:
         "neuraloperator": neuraloperator_fno,
         "fno, by FFT": fno_with_fft,
         "fno": lambda: build("fno", FRAMES, POINTS),
-        "mno (fno), 1 group": lambda: build("mno", FRAMES, POINTS),
-        "mno (fno), 5 groups": lambda: build("mno", FRAMES, POINTS, groups=5),
+        "lfno": lambda: build("lfno", FRAMES, POINTS),
+        "mno": lambda: build("mno", FRAMES, POINTS),
+        "mno, twin fno": lambda: build("mno", FRAMES, POINTS, twin="fno"),
         "ffno": lambda: build("ffno", FRAMES, POINTS),
-        "mno (ffno)": lambda: build("mno", FRAMES, POINTS, twin="ffno"),
+        "mno, twin ffno": lambda: build("mno", FRAMES, POINTS, twin="ffno"),
     }
     made = {name: make() for name, make in makers.items()}
     models = {name: model for name, model in made.items() if model is not None}
