@@ -149,7 +149,7 @@ def test_monarch_equals_the_fixed_transform_when_it_starts(start: Any, shape: An
     if start == "sht" and form != "grid":
         pytest.skip("the spherical transform has the grid form alone")
     fixed = build("fno", 2, shape, 3, width=4, modes=4, start=start)
-    monarch = build("mno", 2, shape, 3, width=4, modes=4, start=start, form=form)
+    monarch = build("mno", 2, shape, 3, width=4, modes=4, start=start, form=form, twin="fno")
     monarch.load_state_dict(fixed.state_dict(), strict=False)
     x = torch.randn(2, *shape, 2)
     expected = fixed(x)
@@ -221,7 +221,7 @@ def test_spherical_start_names_the_latitudes_it_needs() -> None:
     with pytest.raises(UserError, match="up to degree 34; 32 latitudes resolve 31"):
         build("mno", 1, (32, 64), form="grid", start="sht")
     with pytest.raises(UserError, match="needs the grid form"):
-        build("mno", 1, (64, 128), start="sht")
+        build("mno", 1, (64, 128), start="sht", twin="fno")
 
 
 def test_sfno_without_torch_harmonics_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
