@@ -73,7 +73,7 @@ class Hdf5File:
 
     def _opened(self) -> h5py.File:
         if not self.path.is_file():
-            raise UserError(f"there is no file {self.path}; fetch it, or leave it out with --skip-bad.")
+            raise UserError(f"there is no file {self.path}; make or fetch it first, or give another path.")
         try:
             return h5py.File(self.path, "r")
         except OSError as error:
