@@ -49,7 +49,8 @@ class Problem:
         if self.sphere:
             models["sfno"] = {"model": "sfno"}
         models |= {f"fno-{name}": {"model": "fno", "start": name} for name in self.transforms}
-        models["mno-dft"] = {"model": "mno", "form": "grid", "start": "dft"}
+        # From a transform that does not fit it has further to go than from one that does (chosen on validation data).
+        models["mno-dft"] = {"model": "mno", "form": "grid", "start": "dft", "transform_lr": 1.0}
         models |= {f"mno-{name}": {"model": "mno", "form": "grid", "start": name} for name in self.transforms}
         return models
 
