@@ -53,7 +53,7 @@ class L1Wavelet(_Iterative):
     K-space comes divided by the standard deviation of the target, so one strength fits every scan.
     """
 
-    candidates = (1e-3, 3e-3, 1e-2, 2e-2, 4e-2, 8e-2, 0.16, 0.32)
+    candidates = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 4e-2, 8e-2, 0.16, 0.32)
     iterations = 40
 
     def _solve(self, kspace: np.ndarray, maps: np.ndarray, mask: np.ndarray) -> np.ndarray:
