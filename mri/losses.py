@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d
 
 from mri.config import Loss
 from mri.ssim import K1, K2, RADIUS, SIGMA
@@ -46,17 +45,29 @@ def slice_ssim(image: Tensor, target: Tensor) -> Tensor:
     x, y = image.abs(), target.abs()
     data_range = y.amax((-2, -1), keepdim=True).clamp_min(FLOOR)
     mean_x, mean_y = _windowed(x), _windowed(y)
-    variances = _windowed(x * x) - mean_x**2 + _windowed(y * y) - mean_y**2
+    squares = mean_x**2 + mean_y**2
+    variances = _windowed(x * x + y * y) - squares
     covariance = _windowed(x * y) - mean_x * mean_y
     c1, c2 = (K1 * data_range) ** 2, (K2 * data_range) ** 2
-    similarity = (2 * mean_x * mean_y + c1) * (2 * covariance + c2)
-    return (similarity / ((mean_x**2 + mean_y**2 + c1) * (variances + c2))).mean((-2, -1))
+    similarity = (2 * mean_x * mean_y + c1) * (2 * covariance + c2) / ((squares + c1) * (variances + c2))
+    return similarity.mean((-2, -1))
 
 
 def _windowed(field: Tensor) -> Tensor:
-    """Gaussian means, only where the window lies inside the slice."""
-    offsets = torch.arange(-RADIUS, RADIUS + 1, dtype=field.dtype, device=field.device)
-    window = torch.exp(-0.5 * (offsets / SIGMA) ** 2)
-    window = window / window.sum()
-    along_ky = conv2d(field.unsqueeze(1), window[None, None, :, None])
-    return conv2d(along_ky, window[None, None, None, :]).squeeze(1)
+    """Gaussian means, only where the window lies inside the slice.
+
+    By matrices, most of whose entries are zero: on a CPU still many times faster than a convolution of one channel.
+    """
+    height, width = field.shape[-2:]
+    return _window(height, field) @ (field @ _window(width, field).mT)
+
+
+def _window(length: int, like: Tensor) -> Tensor:
+    """The matrix (length - 10, length) whose rows are Gaussian windows of 11 samples."""
+    offsets = (
+        torch.arange(length, device=like.device)
+        - torch.arange(length - 2 * RADIUS, device=like.device)[:, None]
+    )
+    distance = (offsets - RADIUS).to(like.dtype)
+    window = torch.exp(-0.5 * (distance / SIGMA) ** 2).where(distance.abs() <= RADIUS, 0.0)
+    return window / window.sum(1, keepdim=True)
