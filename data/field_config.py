@@ -1,5 +1,6 @@
 """What the generators of fields have in common: the settings that decide the numbers, and the options."""
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -38,7 +39,7 @@ class Settings:
 
 
 @dataclass
-class FieldConfig:
+class FieldConfig(ABC):
     """Options of every generator of fields."""
 
     num_samples: int = 100
@@ -58,14 +59,14 @@ class FieldConfig:
         _ = self.settings  # they check themselves
 
     @property
+    @abstractmethod
     def settings(self) -> Settings:
         """What the options say of the numbers."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def default_name(self) -> str:
         """A name that tells the parameters, the unusual ones only where they are not the defaults."""
-        raise NotImplementedError
 
     @property
     def path(self) -> Path:

@@ -1,5 +1,6 @@
 """A trained model with what is needed to apply it: the scaling of its fields, and many steps out of one."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from pde.models.resolution import Resolution, shown, sides
 from pde.problems import PROBLEMS
 
 
-class Predictor(nn.Module):
+class Predictor(nn.Module, ABC):
     """From what is given of a sample to what is wanted, both (batch, row, column, frame, field).
 
     `mean` and `std` are those of each wanted field in the training data; of one field they are plain numbers.
@@ -28,9 +29,9 @@ class Predictor(nn.Module):
         for name, value in scales.items():
             self.register_buffer(name, torch.full(() if fields == 1 else (fields,), value))
 
+    @abstractmethod
     def predict(self, given: Tensor, frames: int) -> Tensor:
         """The `frames` wanted frames."""
-        raise NotImplementedError
 
     def centred(self, fields: Tensor) -> Tensor:
         """Fields as a loss compares them: about their mean and, of several, each in units of its spread."""

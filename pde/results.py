@@ -6,8 +6,9 @@ import torch
 
 from lab.table import Cell, Column, Score, Table
 from pde.evaluate import Evaluation
+from pde.models import MODELS
 
-ORDER = ("mno", "lfno", "fno", "sfno", "ffno", "unet", "tfnet", "resnet")
+ORDER = tuple(MODELS)
 
 
 def results_table(evaluations: Sequence[Evaluation]) -> Table:

@@ -12,7 +12,7 @@ from pde.models.pointwise import linear_flops, mix_points, with_coordinates
 from pde.models.product import mix_channels
 from pde.models.resolution import Resolution, sides
 
-MakePlane = Callable[[Resolution, Resolution], Plane]
+MakeTransform = Callable[[Resolution, Resolution], Plane]
 """The transform from one grid, and the way back to another."""
 
 HEAD = 16
@@ -67,16 +67,16 @@ class LatentOperator(SpectralOperator):
         modes: int,
         depth: int,
         latent: Resolution | None,
-        plane: MakePlane,
+        plane: MakeTransform,
         *,
         shared: bool = False,
-        grouped_plane: MakePlane | None = None,
+        layer_plane: MakeTransform | None = None,
         fields: int = 1,
     ) -> None:
         super().__init__()
         self.resolution, self.modes = sides(resolution), modes
         self.latent = coarse(self.resolution, modes) if latent is None else sides(latent)
-        inner = grouped_plane or plane
+        inner = layer_plane or plane
         common = inner(self.latent, self.latent) if shared else None
         self.lift = nn.Linear(2, width)
         self.encoder = SpectralMap(in_channels, width, plane(self.resolution, self.latent))

@@ -72,7 +72,7 @@ def mno(
             depth,
             latent,
             plane,
-            grouped_plane=partial(plane, groups=groups),
+            layer_plane=partial(plane, groups=groups),
             shared=shared,
             fields=fields,
         )
