@@ -43,7 +43,9 @@ class ExperimentConfig:
     """Seed of everything random: weights, order of the data, noise."""
 
     epochs: int = 10
-    """Passes over the training data."""
+    """Epochs, each with a validation at its end: passes over the training data, unless --epoch-steps says otherwise."""
+    epoch_steps: int | None = None
+    """Optimiser steps of an epoch; one pass over the training data when not given."""
     batch_size: int = 20
     """Samples per optimiser step, over all devices together."""
     lr: float = 1e-3
@@ -84,6 +86,8 @@ class ExperimentConfig:
         for key in ("weight_decay", "warmup_steps", "num_workers", "seed"):
             if getattr(self, key) < 0:
                 raise UserError(f"--{key.replace('_', '-')} must not be negative; {getattr(self, key)} is.")
+        if self.epoch_steps is not None and self.epoch_steps < 1:
+            raise UserError(f"--epoch-steps must be at least 1, not {self.epoch_steps}.")
         if self.batch_size % (self.devices * self.num_nodes):
             raise UserError(
                 f"--batch-size {self.batch_size} cannot be shared out evenly among "

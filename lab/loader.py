@@ -24,23 +24,38 @@ def mix(*numbers: int) -> int:
 
 
 class EpochBatches(Sampler[list[int]]):
-    """Batches of shuffled indices: a new order each epoch, shared out among the processes.
+    """Batches of shuffled indices: a new order each pass over the data, shared out among the processes.
 
-    Process `rank` of `world` takes every world-th index of each global batch, so that the processes
+    An epoch is one pass, or as many `steps` as it is told to have, each epoch going on where the one before it
+    stopped. Process `rank` of `world` takes every world-th index of each global batch, so that the processes
     together see exactly the batches that one process would. A last batch that would be ragged is dropped,
     unless the data set is smaller than a batch.
     """
 
-    def __init__(self, samples: int, batch_size: int, seed: int, rank: int = 0, world: int = 1) -> None:
+    def __init__(
+        self,
+        samples: int,
+        batch_size: int,
+        seed: int,
+        rank: int = 0,
+        world: int = 1,
+        steps: int | None = None,
+    ) -> None:
         self.samples, self.batch_size = samples, min(batch_size, samples - samples % world)
         self.seed, self.rank, self.world = seed, rank, world
         self.epoch = 0
         self.start = 0
         if self.batch_size < world:
             raise ValueError(f"{samples} samples cannot be shared out among {world} processes.")
+        self.steps = steps or self.steps_per_pass
+
+    @property
+    def steps_per_pass(self) -> int:
+        """Batches that show every sample once."""
+        return self.samples // self.batch_size
 
     def __len__(self) -> int:
-        return self.samples // self.batch_size
+        return self.steps
 
     @property
     def sampler(self) -> "EpochBatches":
@@ -52,13 +67,20 @@ class EpochBatches(Sampler[list[int]]):
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[list[int]]:
-        generator = torch.Generator().manual_seed(mix(self.seed, self.epoch))
+        start, self.start = self.start, 0
+        step, end = self.epoch * self.steps + start, (self.epoch + 1) * self.steps
+        while step < end:
+            number, done = divmod(step, self.steps_per_pass)
+            for batch in self._pass(number)[done : done + end - step]:
+                yield batch.tolist()
+                step += 1
+
+    def _pass(self, number: int) -> torch.Tensor:
+        """This process's share of the batches of one pass: (step, index)."""
+        generator = torch.Generator().manual_seed(mix(self.seed, number))
         order = torch.randperm(self.samples, generator=generator)[self.rank :: self.world]
         share = self.batch_size // self.world
-        batches = order[: len(self) * share].view(len(self), share)
-        start, self.start = self.start, 0
-        for batch in batches[start:]:
-            yield batch.tolist()
+        return order[: self.steps_per_pass * share].view(self.steps_per_pass, share)
 
 
 class TrainLoader(DataLoader[Any]):
@@ -78,10 +100,11 @@ class TrainLoader(DataLoader[Any]):
         *,
         rank: int = 0,
         world: int = 1,
+        steps: int | None = None,
         num_workers: int = 0,
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
-        batches = EpochBatches(len(cast(Sized, dataset)), batch_size, seed, rank, world)
+        batches = EpochBatches(len(cast(Sized, dataset)), batch_size, seed, rank, world, steps)
         super().__init__(dataset, batch_sampler=batches, num_workers=num_workers, collate_fn=collate)
         self._delivered = 0
 

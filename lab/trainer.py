@@ -62,13 +62,15 @@ def fit(
         ]
         trainer = build_trainer(config, run, own)
         samples = len(cast(Sized, train))
-        experiment.total_steps = config.epochs * len(EpochBatches(samples, config.batch_size, config.seed))
+        batches = EpochBatches(samples, config.batch_size, config.seed, steps=config.epoch_steps)
+        experiment.total_steps = config.epochs * len(batches)
+        run.update(steps={"total": experiment.total_steps, "per_pass": batches.steps_per_pass})
         module = _Data(train, validation, config, collate, validation_batch)
         resume_from = _resume_from(run)
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
         say(
             f"training {type(experiment.model).__name__}, {parameters:,} parameters, {config.epochs} epochs of "
-            f"{samples} samples on {_place(config, trainer)}"
+            f"{len(batches)} steps, {samples} samples, on {_place(config, trainer)}"
         )
         try:
             trainer.fit(experiment, datamodule=module, ckpt_path=resume_from, weights_only=True)
@@ -131,6 +133,7 @@ class _Data(pl.LightningDataModule):
             self.config.seed,
             rank=self.trainer.global_rank,
             world=self.trainer.world_size,
+            steps=self.config.epoch_steps,
             num_workers=self.config.num_workers,
             collate=self.collate,
         )

@@ -14,31 +14,40 @@ from pde.config import TrainConfig
 from pde.recipes import Training
 
 WARM_UP, STEPS = 3, 12
+VALIDATIONS = 8
+"""Epochs of a run with a budget, each of which ends with a validation."""
 
 
 def choose_epochs(
     config: TrainConfig, training: Training, data: Dataset[Any], validation: Dataset[Any]
 ) -> None:
-    """Set `config.epochs` to what fits into `config.minutes`; a run that is resumed keeps its own number."""
-    stored = _stored_epochs(config)
+    """Set the epochs and their steps to what fits into `config.minutes`; a run that is resumed keeps its own.
+
+    The epochs are cut to measure: with whole passes over the data, a slow model would lose up to one of its few.
+    """
+    stored = _stored(config)
     if stored is not None:
-        config.epochs = stored
+        config.epochs, config.epoch_steps = stored["epochs"], stored["epoch_steps"]
         return
     step, check = _seconds(training, data, validation, config.batch_size)
-    steps = max(len(data) // config.batch_size, 1)  # type: ignore[arg-type]
-    config.epochs = max(1, int(60 * config.minutes / (steps * step + check)))  # type: ignore[operator]
+    seconds = 60 * config.minutes  # type: ignore[operator]
+    # At most one tenth of the time for validations, and no more of them than are needed to see the best.
+    config.epochs = min(max(1, int(0.1 * seconds / check)), VALIDATIONS)
+    config.epoch_steps = max(1, int((seconds / config.epochs - check) / step))
     say(
-        f"{step:.3f} s a step, {check:.1f} s a validation: {config.epochs} epochs in {config.minutes:g} minutes"
+        f"{step:.3f} s a step, {check:.1f} s a validation: {config.epochs} epochs of {config.epoch_steps} steps "
+        f"in {config.minutes:g} minutes"
     )
 
 
-def _stored_epochs(config: TrainConfig) -> int | None:
+def _stored(config: TrainConfig) -> dict[str, Any] | None:
     import yaml
 
     path = runs_dir() / config.app / (config.name or "") / "config.yaml"
     if not (config.resume and config.name and path.is_file()):
         return None
-    return int(yaml.safe_load(path.read_text(encoding="utf-8"))["epochs"])
+    options: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return options
 
 
 def _seconds(

@@ -92,7 +92,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
     """markov: one frame in, one step, noise, residual. fno: 10 frames in, loss through the whole rollout
     (navier-stokes). map: from the input to its answer; the only one of darcy, and taken there."""
     minutes: float | None = None
-    """Train for about this long: chooses --epochs from the time that a few steps take."""
+    """Train for about this long: chooses --epochs and --epoch-steps from the time that a few steps take."""
     noise: float = 0.01
     """With --recipe markov: standard deviation of the noise on the normalised input."""
 

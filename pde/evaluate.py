@@ -34,8 +34,10 @@ class Evaluation:
     nu: float | None
     seed: int
     parameters: int
-    seconds_per_epoch: float | None
-    epochs: int | None
+    steps: int | None
+    """Steps of its training."""
+    seconds_per_pass: float | None
+    """Time of its training, validations included, by passes over the training data."""
     errors: Tensor
     """Relative error of each test sample, over the whole forecast."""
     per_frame: Tensor
@@ -126,8 +128,8 @@ def _evaluation(
         truth=samples.wanted,
         prediction=prediction,
         seed=known.pop("seed", 0),
-        seconds_per_epoch=known.pop("seconds_per_epoch", None),
-        epochs=known.pop("epochs", None),
+        steps=known.pop("steps", None),
+        seconds_per_pass=known.pop("seconds_per_pass", None),
     )
 
 
@@ -157,6 +159,7 @@ COMPARED_DATA = (
     "resolution",
     "minutes",
     "epochs",
+    "epoch_steps",
     "lr",
     "weight_decay",
     "schedule",
@@ -174,8 +177,8 @@ def _variant(run: FinishedRun, runs: list[FinishedRun]) -> str:
 
 
 def _asked(run: FinishedRun) -> dict[str, Any]:
-    """A run's options; the number of epochs is not one where it follows from the minutes."""
-    return run.config if run.config["minutes"] is None else run.config | {"epochs": None}
+    """A run's options; the epochs and their steps are none where they follow from the minutes."""
+    return run.config if run.config["minutes"] is None else run.config | {"epochs": None, "epoch_steps": None}
 
 
 def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples, File]:
@@ -185,5 +188,6 @@ def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples
 
 
 def _pace(run: FinishedRun) -> dict[str, Any]:
-    rows = run.metrics()
-    return {"epochs": int(rows[-1]["epoch"]), "seconds_per_epoch": rows[-1]["seconds"] / rows[-1]["epoch"]}
+    last = run.metrics()[-1]
+    passes = last["step"] / run.manifest["steps"]["per_pass"]
+    return {"steps": int(last["step"]), "seconds_per_pass": last["seconds"] / passes}

@@ -19,17 +19,18 @@ def results_table(evaluations: Sequence[Evaluation]) -> Table:
     titles = cases(evaluations)
     columns = [Column("model", "model"), Column("parameters", "parameters")]
     columns += [Column(case, title, better="lower") for case, title in titles.items()]
-    columns += [Column("seeds", "seeds"), Column("epoch", "seconds per epoch", digits=1)]
+    columns += [Column("seeds", "seeds"), Column("steps", "steps", digits=0)]
+    columns += [Column("epoch", "seconds per epoch", digits=1)]
     caption = "Relative L2 error of the forecast, mean ± standard error over test samples"
     table = Table(columns, caption=caption)
     for label in labels(evaluations):
         same = [e for e in evaluations if e.label == label]
-        paces = [e.seconds_per_epoch for e in same if e.seconds_per_epoch is not None]
         row: dict[str, Cell] = {
             "model": label,
             "parameters": same[0].parameters,
             "seeds": len({e.seed for e in same}),
-            "epoch": sum(paces) / len(paces) if paces else None,
+            "steps": _mean([e.steps for e in same]),
+            "epoch": _mean([e.seconds_per_pass for e in same]),
         }
         for case in titles:
             errors = [e.errors for e in same if e.case == case]
@@ -50,8 +51,7 @@ def ratios_table(evaluations: Sequence[Evaluation]) -> Table | None:
     table = Table(columns)
 
     def mean(label: str, case: str) -> float | None:
-        values = [float(e.errors.mean()) for e in evaluations if (e.label, e.case) == (label, case)]
-        return sum(values) / len(values) if values else None
+        return _mean([float(e.errors.mean()) for e in evaluations if (e.label, e.case) == (label, case)])
 
     for label in mine:
         for other in others:
@@ -72,6 +72,11 @@ def cases(evaluations: Sequence[Evaluation]) -> dict[str, str]:
 def labels(evaluations: Sequence[Evaluation]) -> list[str]:
     """All models and variants, in the order of tables and legends."""
     return [label for _, label in sorted({(ORDER.index(e.model), e.label) for e in evaluations})]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _over_seeds(errors: list[torch.Tensor]) -> torch.Tensor:

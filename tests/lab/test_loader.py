@@ -47,6 +47,24 @@ def test_order_depends_on_seed_and_epoch_alone():
     assert order(1, 2) != order(2, 2)
 
 
+@given(steps=st.integers(1, 12), samples=st.integers(4, 30), start=st.integers(0, 12))
+def test_epochs_of_any_length_go_through_the_same_passes(steps, samples, start):
+    def stream(batches: EpochBatches, epochs: int) -> list[list[int]]:
+        shown = []
+        for epoch in range(epochs):
+            batches.set_epoch(epoch)
+            shown += list(batches)
+        return shown
+
+    by_pass = stream(EpochBatches(samples, 4, 5), 12)
+    by_steps = EpochBatches(samples, 4, 5, steps=steps)
+    assert len(by_steps) == steps
+    assert stream(by_steps, len(by_pass) // steps) == by_pass[: len(by_pass) // steps * steps]
+    by_steps.set_epoch(0)
+    by_steps.start = start
+    assert list(by_steps) == by_pass[start:steps]
+
+
 @given(world=st.integers(1, 4), per_process=st.integers(1, 3), samples=st.integers(12, 30))
 def test_processes_together_see_the_batches_of_one(world, per_process, samples):
     batch = world * per_process

@@ -63,6 +63,13 @@ def wait_for(path: Path, process, seconds: float = 60) -> None:
         time.sleep(0.005)
 
 
+def test_epochs_have_as_many_steps_as_they_are_told(workplace):
+    demo("--name", "one", "--epochs", "3", "--epoch-steps", "5")
+    folder = workplace / "runs" / "demo" / "one"
+    assert [int(row["step"]) for row in metrics(folder)] == [5, 10, 15]
+    assert json.loads((folder / "manifest.json").read_text())["steps"]["total"] == 15
+
+
 def test_a_run_leaves_everything_needed_to_repeat_and_reuse_it(workplace):
     best = demo("--name", "one")
     folder = workplace / "runs" / "demo" / "one"
@@ -76,6 +83,7 @@ def test_a_run_leaves_everything_needed_to_repeat_and_reuse_it(workplace):
     assert yaml.safe_load((folder / "config.yaml").read_text())["seed"] == 3
     rows = metrics(folder)
     assert [int(row["epoch"]) for row in rows] == [1, 2, 3, 4]
+    assert manifest["steps"] == {"total": int(rows[-1]["step"]), "per_pass": int(rows[0]["step"])}
     assert min(float(row["error"]) for row in rows) == pytest.approx(best["error"])
     assert "training Monarch" in (folder / "log.txt").read_text()
     stored = weights.load(folder / "weights.safetensors")

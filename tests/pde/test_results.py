@@ -28,8 +28,8 @@ def evaluation(
         nu=nu,
         seed=seed,
         parameters=10,
-        seconds_per_epoch=2.0,
-        epochs=3,
+        steps=300,
+        seconds_per_pass=2.0,
         errors=torch.tensor(errors),
         per_frame=torch.zeros(len(errors), 3),
         truth=frames,
@@ -75,6 +75,7 @@ def test_epochs_that_follow_from_a_budget_are_no_variant() -> None:
     def run(**options: Any) -> FinishedRun:
         return FinishedRun(None, vars(TrainConfig(model="fno", **options)), {})  # type: ignore[arg-type]
 
-    quick, slow, long = run(minutes=1.0, epochs=4), run(minutes=1.0, epochs=6), run(epochs=8)
+    quick, slow = run(minutes=1.0, epochs=4, epoch_steps=7), run(minutes=1.0, epochs=6, epoch_steps=9)
+    long = run(epochs=8)
     assert _variant(quick, [quick, slow]) == _variant(slow, [quick, slow]) == ""
     assert _variant(long, [quick, long]) == "epochs 8"
