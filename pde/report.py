@@ -11,7 +11,7 @@ from lab.table import Table
 from pde.config import EvalConfig
 from pde.evaluate import Evaluation
 from pde.figures import animation, energy_spectra, error_curves, error_places, panels
-from pde.results import ORDER, cases, ratios_table, results_table
+from pde.results import ORDER, cases, ratios_table, results_table, samples_table
 from pde.targets import targets_table
 
 
@@ -21,6 +21,8 @@ def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
     table, ratios = results_table(evaluations), ratios_table(evaluations)
     table.print()
     paths = table.save(folder, "table")
+    write_text(folder / "per_sample.csv", samples_table(evaluations).csv())
+    paths.append(folder / "per_sample.csv")
     if ratios is not None:
         ratios.print()
         paths += ratios.save(folder, "ratios")

@@ -1,5 +1,6 @@
 """The table of results: models by viscosity, or of one of the other problems."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -39,8 +40,22 @@ def results_table(evaluations: Sequence[Evaluation]) -> Table:
     return table
 
 
+def samples_table(evaluations: Sequence[Evaluation]) -> Table:
+    """The error of every run on every test sample, for tests of one's own."""
+    names = ("run", "model", "case", "seed", "sample", "error")
+    table = Table([Column(name, name, digits=6) for name in names])
+    for e in evaluations:
+        for sample, error in enumerate(e.errors.tolist()):
+            values: tuple[Cell, ...] = (e.name, e.label, e.case, e.seed, sample, error)
+            table.rows.append(dict(zip(names, values, strict=True)))
+    return table
+
+
 def ratios_table(evaluations: Sequence[Evaluation]) -> Table | None:
-    """The error of every mno divided by that of each other model, by case; None without the two kinds."""
+    """The error of every mno divided by that of each other model, by case; None without the two kinds.
+
+    With several seeds of both, ± is the standard error over seeds.
+    """
     titles = cases(evaluations)
     mine = [label for label in labels(evaluations) if label.split(",")[0] == "mno"]
     others = [label for label in labels(evaluations) if label not in mine]
@@ -49,18 +64,28 @@ def ratios_table(evaluations: Sequence[Evaluation]) -> Table | None:
     columns = [Column("ratio", "error divided by that of another model")]
     columns += [Column(case, title, digits=2) for case, title in titles.items()]
     table = Table(columns)
-
-    def mean(label: str, case: str) -> float | None:
-        return _mean([float(e.errors.mean()) for e in evaluations if (e.label, e.case) == (label, case)])
-
     for label in mine:
         for other in others:
             row: dict[str, Cell] = {"ratio": f"{label} / {other}"}
             for case in titles:
-                above, below = mean(label, case), mean(other, case)
-                row[case] = None if above is None or below is None else above / below
+                row[case] = _ratio(*(_of_seeds(evaluations, name, case) for name in (label, other)))
             table.rows.append(row)
     return table
+
+
+def _of_seeds(evaluations: Sequence[Evaluation], label: str, case: str) -> Score | None:
+    means = [float(e.errors.mean()) for e in evaluations if (e.label, e.case) == (label, case)]
+    return Score.of(means) if means else None
+
+
+def _ratio(above: Score | None, below: Score | None) -> Score | None:
+    """One mean over another; relative errors of the two, which are independent, add in squares."""
+    if above is None or below is None:
+        return None
+    ratio, count = above.mean / below.mean, min(above.count, below.count)
+    if above.error is None or below.error is None:
+        return Score(ratio, None, count)
+    return Score(ratio, ratio * math.hypot(above.error / above.mean, below.error / below.mean), count)
 
 
 def cases(evaluations: Sequence[Evaluation]) -> dict[str, str]:

@@ -40,7 +40,7 @@ def test_eval_takes_any_weights_and_any_data(flow_file: Path, workplace: Path) -
     words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
     assert run("python -m pde.eval", {"": evaluate}, words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
-    assert written == ["report.md", "table.csv", "table.md", "table.tex"]
+    assert written == ["per_sample.csv", "report.md", "table.csv", "table.md", "table.tex"]
 
 
 def test_table_covers_models_viscosities_and_seeds_once() -> None:

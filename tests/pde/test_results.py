@@ -10,7 +10,7 @@ from lab.table import Score
 from pde.config import TrainConfig
 from pde.evaluate import Evaluation, _variant
 from pde.problems import PROBLEMS
-from pde.results import ratios_table, results_table
+from pde.results import ratios_table, results_table, samples_table
 from pde.sources import Domain
 
 
@@ -56,8 +56,30 @@ def test_ratio_is_of_the_mean_errors() -> None:
     table = ratios_table([evaluation("mno", [0.1, 0.2]), evaluation("fno", [0.2, 0.4])])
     assert table is not None
     assert table.rows[0]["ratio"] == "mno / fno"
-    assert table.rows[0]["nu 0.001"] == pytest.approx(0.5)
+    cell = table.rows[0]["nu 0.001"]
+    assert isinstance(cell, Score)
+    assert (cell.mean, cell.error) == (pytest.approx(0.5), None)
     assert ratios_table([evaluation("fno", [0.2])]) is None
+
+
+def test_spread_of_a_ratio_is_that_over_seeds() -> None:
+    mno = [evaluation("mno", [error], seed) for seed, error in enumerate((0.1, 0.3))]
+    fno = [evaluation("fno", [error], seed) for seed, error in enumerate((0.4, 0.4))]
+    table = ratios_table(mno + fno)
+    assert table is not None
+    cell = table.rows[0]["nu 0.001"]
+    assert isinstance(cell, Score)
+    assert cell.mean == pytest.approx(0.5)
+    assert cell.error == pytest.approx(0.1 / 0.4)  # the seeds of mno differ by 0.2, those of fno not at all
+
+
+def test_every_error_is_kept_by_run_and_sample() -> None:
+    rows = samples_table([evaluation("mno", [0.1, 0.3], seed=2), evaluation("fno", [0.2])]).rows
+    assert [(row["run"], row["sample"], row["error"]) for row in rows] == [
+        ("mno-2", 0, pytest.approx(0.1)),
+        ("mno-2", 1, pytest.approx(0.3)),
+        ("fno-0", 0, pytest.approx(0.2)),
+    ]
 
 
 def test_variant_names_only_what_differs() -> None:
