@@ -23,15 +23,21 @@ def with_coordinates(field: Tensor) -> Tensor:
 
 
 def mix_points(layer: nn.Linear, x: Tensor) -> Tensor:
-    """layer(x) for a field (batch, x, y, channel) whose channels are the slowest axis in memory, as are the result's.
+    """layer(x) for a field (batch, x, y, channel), in the order in memory in which the transforms take and leave it.
 
-    The transforms take and leave fields in that order, so that nothing is copied from one order to the other.
+    That is channels first or, for transforms with a matrix per row, rows first and channels second; so nothing is
+    copied from one order to another.
 
     >>> layer, x = nn.Linear(3, 5), torch.randn(3, 2, 8, 8).permute(1, 2, 3, 0)
     >>> torch.allclose(mix_points(layer, x), layer(x), atol=1e-6)
     True
     """
     batch, rows, columns, channels = x.shape
+    by_row = x.permute(1, 3, 0, 2)
+    if by_row.is_contiguous():
+        weights = layer.weight.expand(rows, -1, -1)
+        mixed = torch.baddbmm(layer.bias[:, None], weights, by_row.flatten(2))
+        return mixed.view(rows, -1, batch, columns).permute(2, 0, 3, 1)
     points = x.permute(3, 0, 1, 2).reshape(channels, -1)
     mixed = torch.addmm(layer.bias[:, None], layer.weight, points)
     return mixed.view(-1, batch, rows, columns).permute(1, 2, 3, 0)
