@@ -121,7 +121,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
     """mno: groups of channels with transforms of their own; 1 by default."""
     shared: bool = False
     """mno: the same transforms in all layers."""
-    transform_lr: float = 0.3
+    transform_lr: float = 1.0
     """mno: learning rate of the transforms, relative to --lr."""
     transform_decay: float = 0.0
     """mno: decay of the transforms towards their start per step, relative to their learning rate."""
@@ -253,7 +253,7 @@ class TableConfig:
     seeds: int = 1
     """Seeds, from 0, for each of --seeded-models; the others have one."""
     seeded_models: list[str] = field(default_factory=list)
-    """Models that are trained with all seeds; by default mno, fno and ffno, and all of the other problems'."""
+    """Models that are trained with all seeds; by default mno, lfno, fno and ffno, and all of the other problems'."""
     minutes: float = 10.0
     """Wall-clock time of each training."""
     recipe: Recipe = "markov"
@@ -273,7 +273,7 @@ class TableConfig:
         if not self.nus:
             raise UserError("--nus needs at least one entry.")
         known = list(PROBLEMS[self.problem].comparison())
-        seeded = ["mno", "fno", "ffno"] if self.problem == "navier-stokes" else known
+        seeded = ["mno", "lfno", "fno", "ffno"] if self.problem == "navier-stokes" else known
         self.models, self.seeded_models = self.models or known, self.seeded_models or seeded
         for flag, names in (("--models", self.models), ("--seeded-models", self.seeded_models)):
             for name in names:
