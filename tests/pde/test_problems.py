@@ -109,7 +109,7 @@ def test_problems_do_not_share_a_table(field_file: Files, workplace: Path) -> No
     words = ["--problem", "darcy", "--out", "here", "--figures", "false"]
     assert run("python -m pde.eval", {"": evaluate}, words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
-    assert written == ["report.md", "table.csv", "table.md", "table.tex"]
+    assert written == ["per_sample.csv", "report.md", "table.csv", "table.md", "table.tex"]
 
 
 def test_weights_meet_their_own_problem_only(
