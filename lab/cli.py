@@ -133,22 +133,32 @@ def _with_underscores_as_dashes(word: str) -> str:
 
 
 def _with_bracketed_lists(config_class: type[Any], words: list[str]) -> list[str]:
-    """`--models mno,fno` as `--models [mno,fno]`, for the flags that take lists."""
+    """`--models mno,fno` and `--models mno fno` as `--models [mno,fno]`, for the flags that take lists.
+
+    A command with positional arguments takes commas only: a word after a space could be one of those.
+    """
     hints = typing.get_type_hints(config_class)
     lists = {f"--{name.replace('_', '-')}" for name, hint in hints.items() if typing.get_origin(hint) is list}
+    several = not _positionals(config_class)
     result: list[str] = []
+    flag = ""  # the flag whose list is being read
     for word in words:
-        flag, equals, value = word.partition("=")
-        if flag in lists and equals:
-            word = f"{flag}={_bracketed(value)}"
-        elif result and result[-1] in lists and not word.startswith("--"):
-            word = _bracketed(word)
-        result.append(word)
+        name, equals, value = word.partition("=")
+        if word.startswith("--"):
+            flag = word if word in lists else ""
+            result.append(f"{name}={_bracketed(value)}" if name in lists and equals else word)
+        elif flag and result[-1] == flag:
+            result.append(_bracketed(word))
+        elif flag and several:
+            result[-1] = _bracketed(f"{result[-1]},{word}")
+        else:
+            result.append(word)
     return result
 
 
 def _bracketed(value: str) -> str:
-    return value if value.startswith("[") else f"[{value}]"
+    entries = (entry.strip("[] ") for entry in value.split(","))
+    return f"[{','.join(entry for entry in entries if entry)}]"
 
 
 def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any], prog: str) -> str:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -58,6 +58,42 @@ def test_flags_are_dashed_and_bools_are_bare(call):
     assert call("--nu", "1e-4", "--n-train", "5", "--resume")[1] == Options(nu=1e-4, n_train=5, resume=True)
     assert call("--n_train=5", "--resume=false")[1] == Options(n_train=5)
     assert call("--final-time", "2.5")[1].final_time == 2.5
+
+
+@dataclass
+class ListOptions:
+    """Two lists and a number."""
+
+    models: list[str] = field(default_factory=list)
+    nus: list[float] = field(default_factory=list)
+    seed: int = 0
+
+
+@dataclass
+class FileAndList:
+    """A positional argument and a list."""
+
+    file: Path
+    models: list[str] = field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--models", "mno", "fno", "--nus", "1e-3", "1e-5", "--seed", "2"],
+        ["--models", "mno,fno", "--seed", "2", "--nus", "1e-3,1e-5"],
+        ["--models=mno,fno", "--nus", "[1e-3,", "1e-5]", "--seed", "2"],
+        ["--models", "[mno,fno]", "--nus", "[1e-3,1e-5]", "--seed=2"],
+    ],
+)
+def test_lists_are_words_or_commas_or_brackets(words):
+    wanted = ListOptions(models=["mno", "fno"], nus=[1e-3, 1e-5], seed=2)
+    assert cli.parse(ListOptions, words, prog="x") == wanted
+
+
+def test_a_word_after_a_list_is_the_positional_argument_where_there_is_one():
+    config = cli.parse(FileAndList, ["--models", "mno,fno", "notes.h5"], prog="x")
+    assert (config.models, config.file) == (["mno", "fno"], Path("notes.h5"))
 
 
 def test_the_first_word_chooses_the_command(call):
