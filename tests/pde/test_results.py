@@ -12,6 +12,7 @@ from pde.evaluate import Evaluation, _variant
 from pde.problems import PROBLEMS
 from pde.results import ratios_table, results_table, samples_table
 from pde.sources import Domain
+from pde.targets import targets_table
 
 
 def evaluation(
@@ -101,3 +102,17 @@ def test_epochs_that_follow_from_a_budget_are_no_variant() -> None:
     long = run(epochs=8)
     assert _variant(quick, [quick, slow]) == _variant(slow, [quick, slow]) == ""
     assert _variant(long, [quick, long]) == "epochs 8"
+
+
+def test_targets_of_the_flow_are_by_viscosity_and_against_the_best_other() -> None:
+    made = [evaluation("mno", [0.1]), evaluation("mno", [0.3], seed=1), evaluation("fno", [0.4])]
+    made += [evaluation("lfno", [0.25]), evaluation("mno", [0.01], variant="groups 5")]
+    made += [evaluation("fno", [0.4], nu=1e-5)]
+    table = targets_table(made)
+    assert table is not None
+    rows = {row["ratio"]: row for row in table.rows}
+    assert rows["fno: to reach"]["nu 0.001"] == 0.59
+    assert rows["fno: measured"]["nu 0.001"] == pytest.approx(0.5)
+    assert rows["the best other: measured"]["nu 0.001"] == "0.80 (lfno)"
+    assert rows["fno: measured"].get("nu 1e-05") is None
+    assert targets_table([evaluation("fno", [0.4])]) is None

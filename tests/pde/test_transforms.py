@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from monarch_core import grid_dft
 from pde.models.grid import GridPlane
 from pde.models.monarch_axis import MonarchAxis
 from pde.models.plane import Plane
-from pde.models.pointwise import TwoLayers
+from pde.models.pointwise import TwoLayers, mix_points
 from pde.models.product import complex_product
 from pde.models.transform import Axis
 
@@ -107,3 +108,18 @@ def test_rectangular_axis_resamples_what_its_frequencies_hold(
     forward, back = (torch.view_as_complex(matrix[0].contiguous()) for matrix in axis.matrices())
     there = held(points(n)).to(forward.dtype) @ forward
     assert torch.allclose((there @ back).real, held(points(out)), atol=1e-5)
+
+
+@pytest.mark.parametrize("order", [(3, 0, 1, 2), (1, 3, 0, 2), (0, 1, 2, 3)])
+def test_points_are_mixed_alike_in_every_order_of_memory(order: tuple[int, ...]) -> None:
+    layer = nn.Linear(3, 5, dtype=torch.float64)
+    field = torch.randn(2, 4, 6, 3, dtype=torch.float64).permute(order).contiguous()
+    x = field.permute(torch.tensor(order).argsort().tolist()).requires_grad_()
+    assert x.shape == (2, 4, 6, 3)
+    mixed, expected = mix_points(layer, x), layer(x)
+    assert torch.allclose(mixed, expected, atol=1e-14)
+    if order != (0, 1, 2, 3):
+        assert mixed.permute(order).is_contiguous()  # left as it came
+    inputs, above = (x, layer.weight, layer.bias), torch.randn_like(mixed)
+    for mine, theirs in zip(*(torch.autograd.grad(y, inputs, above) for y in (mixed, expected)), strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-13)
