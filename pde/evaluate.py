@@ -36,6 +36,8 @@ class Evaluation:
     parameters: int
     steps: int | None
     """Steps of its training."""
+    minutes: float | None
+    """Wall-clock time of its training."""
     seconds_per_pass: float | None
     """Time of its training, validations included, by passes over the training data."""
     errors: Tensor
@@ -129,6 +131,7 @@ def _evaluation(
         prediction=prediction,
         seed=known.pop("seed", 0),
         steps=known.pop("steps", None),
+        minutes=known.pop("minutes", None),
         seconds_per_pass=known.pop("seconds_per_pass", None),
     )
 
@@ -190,4 +193,8 @@ def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples
 def _pace(run: FinishedRun) -> dict[str, Any]:
     last = run.metrics()[-1]
     passes = last["step"] / run.manifest["steps"]["per_pass"]
-    return {"steps": int(last["step"]), "seconds_per_pass": last["seconds"] / passes}
+    return {
+        "steps": int(last["step"]),
+        "minutes": last["seconds"] / 60,
+        "seconds_per_pass": last["seconds"] / passes,
+    }

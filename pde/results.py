@@ -20,8 +20,8 @@ def results_table(evaluations: Sequence[Evaluation]) -> Table:
     titles = cases(evaluations)
     columns = [Column("model", "model"), Column("parameters", "parameters")]
     columns += [Column(case, title, better="lower") for case, title in titles.items()]
-    columns += [Column("seeds", "seeds"), Column("steps", "steps", digits=0)]
-    columns += [Column("epoch", "seconds per epoch", digits=1)]
+    columns += [Column("seeds", "seeds"), Column("minutes", "minutes", digits=1)]
+    columns += [Column("steps", "steps", digits=0), Column("epoch", "seconds per epoch", digits=1)]
     caption = "Relative L2 error of the forecast, mean ± standard error over test samples"
     table = Table(columns, caption=caption)
     for label in labels(evaluations):
@@ -30,6 +30,7 @@ def results_table(evaluations: Sequence[Evaluation]) -> Table:
             "model": label,
             "parameters": same[0].parameters,
             "seeds": len({e.seed for e in same}),
+            "minutes": _mean([e.minutes for e in same]),
             "steps": _mean([e.steps for e in same]),
             "epoch": _mean([e.seconds_per_pass for e in same]),
         }

@@ -153,6 +153,7 @@ def evaluation(problem: str, domain: Domain, truth: Tensor, wrong: Tensor, **kno
         nu=None,
         parameters=1,
         steps=1,
+        minutes=2.0,
         seconds_per_pass=1.0,
         per_frame=torch.zeros(len(truth), 1),
         truth=truth,

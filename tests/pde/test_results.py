@@ -30,6 +30,7 @@ def evaluation(
         seed=seed,
         parameters=10,
         steps=300,
+        minutes=2.0,
         seconds_per_pass=2.0,
         errors=torch.tensor(errors),
         per_frame=torch.zeros(len(errors), 3),
