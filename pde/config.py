@@ -109,7 +109,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
     latent: int | None = None
     """mno, lfno: points per side of the coarse grid that the layers work on; by default half of the fine grid's."""
     twin: Literal["latent", "fno", "ffno"] | None = None
-    """mno: the Fourier operator whose architecture it has; latent (lfno's) by default, fno with --form grid."""
+    """mno: the Fourier operator whose architecture it has; latent (lfno's) by default."""
     form: Literal["separable", "monarch", "grid"] | None = None
     """mno: one matrix for all rows and one for all columns (separable, the default), the same factorised as Monarch
     matrices (monarch), or a matrix for each row and each kept column (grid)."""
@@ -183,10 +183,12 @@ class TrainConfig(DataConfig, ExperimentConfig):
                 )
         if self.model == "mno" and self.expansion is not None and self.twin != "ffno":
             raise UserError("--expansion belongs to the feed-forward of F-FNO: add --twin ffno.")
-        if self.form == "grid" and self.twin not in (None, "fno"):
-            raise UserError(f"--form grid has FNO's architecture: leave --twin {self.twin} out.")
-        if self.latent is not None and (self.form == "grid" or self.twin in ("fno", "ffno")):
-            raise UserError("--latent belongs to the twin latent: leave --twin and --form grid out.")
+        if self.form == "grid" and self.twin == "ffno":
+            raise UserError(
+                "--form grid is of the plane, and F-FNO goes axis by axis: leave --twin ffno out."
+            )
+        if self.latent is not None and self.twin in ("fno", "ffno"):
+            raise UserError(f"--latent belongs to the twin latent: leave --twin {self.twin} out.")
         if self.form == "grid" and (self.groups or 1) > 1:
             raise UserError("--form grid has one group of channels: leave --groups out.")
 
@@ -194,6 +196,11 @@ class TrainConfig(DataConfig, ExperimentConfig):
         """What was chosen for the model; its defaults are left out."""
         chosen = {key: getattr(self, key) for key in MODEL_OPTIONS[self.model]}
         return {key: value for key, value in chosen.items() if value not in (None, False)}
+
+    @property
+    def is_latent(self) -> bool:
+        """Whether the model's layers work on a coarse grid of their own."""
+        return self.model == "lfno" or (self.model == "mno" and self.twin in (None, "latent"))
 
     @property
     def in_frames(self) -> int:

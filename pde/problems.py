@@ -48,11 +48,9 @@ class Problem:
         }
         if self.sphere:
             models["sfno"] = {"model": "sfno"}
-        models |= {f"fno-{name}": {"model": "fno", "start": name} for name in self.transforms}
-        models |= {
-            f"mno-{name}": {"model": "mno", "form": "grid", "start": name}
-            for name in ("dft", *self.transforms)
-        }
+        starts = ("dft", *self.transforms)
+        models |= {f"lfno-{name}": {"model": "lfno", "start": name} for name in starts}
+        models |= {f"mno-{name}": {"model": "mno", "form": "grid", "start": name} for name in starts}
         return models
 
 

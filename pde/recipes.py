@@ -13,6 +13,7 @@ from pde.config import TrainConfig
 from pde.forecaster import Forecaster, OneShot, Predictor
 from pde.metrics import error_per_frame, relative_error
 from pde.models import all_options, build
+from pde.models.latent import coarse
 from pde.models.legendre import Latitudes, quadrature
 from pde.models.mno import transform_parameters
 from pde.problems import PROBLEMS
@@ -130,6 +131,10 @@ def net_options(config: TrainConfig, domain: Domain) -> dict[str, Any]:
         options["padding"] = problem.padding(config.padding, domain.resolution)
     if config.model == "sfno" or config.start == "sht":
         options["latitudes"] = latitudes_of(domain.rows)
+    if problem.sphere and config.is_latent and config.latent is None:
+        # As many latitudes as the harmonics need, whatever the start, so that all starts have the same shapes.
+        modes = all_options(config.model, options)["modes"]
+        options["latent"] = coarse(domain.resolution, modes, sphere=True)
     return options
 
 

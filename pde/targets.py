@@ -61,7 +61,7 @@ def _of_walls(evaluations: Sequence[Evaluation]) -> Table:
     pairs: list[tuple[tuple[str, str], tuple[str, str], float]] = []
     if not problem.sphere:
         pairs.append((("mno", "dft"), ("fno", "dft"), 0.75))
-    pairs += [(("mno", start), ("fno", start), 1.0) for start in problem.transforms]
+    pairs += [(("mno", start), ("lfno", start), 1.0) for start in ("dft", *problem.transforms)]
     if problem.sphere:
         pairs.append((("mno", "sht"), ("sfno", ""), 1.0))
     table = Table(

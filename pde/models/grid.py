@@ -16,8 +16,8 @@ class GridPlane(nn.Module):
         z[a, k] = sum_t x[a, t] R[a, t, k]        a matrix for each row a
         f[l, k] = sum_a z[a, k] L[k, a, l]        a matrix for each kept column frequency k
 
-    It starts at a separable transform, or at the spherical harmonic one, whose L differs from k to k; the shapes are
-    the same for all starts. Unless it is to `learn`, it stays there.
+    With `out` the way back leads to another grid. It starts at a separable transform, or at the spherical harmonic one,
+    whose L differs from k to k; the shapes are the same for all starts. Unless it is to `learn`, it stays there.
     """
 
     def __init__(
@@ -27,22 +27,31 @@ class GridPlane(nn.Module):
         *,
         start: Start = "dft",
         learn: bool = True,
+        out: Resolution | None = None,
         latitudes: Latitudes = "legendre-gauss",
     ) -> None:
         super().__init__()
         self.rows, self.columns = sides(resolution)
+        self.out_rows, self.out_columns = sides(resolution if out is None else out)
         self.modes, self.start = modes, start
         if start == "sht":
-            columns = legendre_start(self.rows, modes, latitudes)
+            columns = legendre_start(self.rows, self.out_rows, modes, latitudes)
         else:
-            columns = Axis(self.rows, modes, signed=True, start=start).matrices()
-        rows = Axis(self.columns, modes, signed=False, start="dft" if start == "sht" else start).matrices()
-        for name, matrices, copies in (("R", rows, self.rows), ("L", columns, modes)):
-            for direction, matrix in zip(("forward", "back"), matrices, strict=True):
-                self.register_buffer(f"{name}_{direction}_start", matrix, persistent=start == "random")
-                if learn:
-                    change = torch.zeros(copies, *matrix.shape[1:])
-                    self.register_parameter(f"{name}_{direction}_change", nn.Parameter(change))
+            columns = Axis(self.rows, modes, signed=True, start=start, out=self.out_rows).matrices()
+        along: Start = "dft" if start == "sht" else start
+        rows = Axis(self.columns, modes, signed=False, start=along, out=self.out_columns).matrices()
+        self.blocks = {
+            "R_forward": self.rows,
+            "L_forward": modes,
+            "L_back": modes,
+            "R_back": self.out_rows,
+        }
+        starts = {"R_forward": rows[0], "L_forward": columns[0], "L_back": columns[1], "R_back": rows[1]}
+        for name, matrix in starts.items():
+            self.register_buffer(f"{name}_start", matrix, persistent=start == "random")
+            if learn:
+                change = torch.zeros(self.blocks[name], *matrix.shape[1:])
+                self.register_parameter(f"{name}_change", nn.Parameter(change))
 
     @property
     def channel_matrices(self) -> int:
@@ -52,8 +61,7 @@ class GridPlane(nn.Module):
     def _factor(self, name: str) -> Tensor:
         start, change = getattr(self, f"{name}_start"), getattr(self, f"{name}_change", None)
         if change is None:
-            copies = self.rows if name.startswith("R") else self.modes
-            return torch.view_as_complex(start.expand(copies, *start.shape[1:]))
+            return torch.view_as_complex(start.expand(self.blocks[name], *start.shape[1:]))
         return torch.view_as_complex(start + change)
 
     def analyse(self, field: Tensor) -> Tensor:
@@ -73,28 +81,32 @@ class GridPlane(nn.Module):
         R = self._factor("R_back")
         back = torch.stack((R.real, -R.imag), dim=2).flatten(1, 2)
         rows = torch.bmm(torch.view_as_real(g).flatten(2), back)
-        return rows.view(self.rows, channels, batch, self.columns).permute(2, 0, 3, 1)
+        return rows.view(self.out_rows, channels, batch, self.out_columns).permute(2, 0, 3, 1)
 
     def flops(self, channels: int) -> int:
         """Real operations of both directions and the mixing, for one field."""
         return plane_flops((self.rows, self.columns), self.modes, channels)
 
 
-def legendre_start(rows: int, modes: int, latitudes: Latitudes) -> tuple[Tensor, Tensor]:
-    """The Legendre matrices of the orders k < modes: forward (k, row, l) with the quadrature, back (k, l, row).
+def legendre_start(rows: int, out: int, modes: int, latitudes: Latitudes) -> tuple[Tensor, Tensor]:
+    """The Legendre matrices of the orders k < modes: forward (k, row, l) with the quadrature, back (k, l, out row).
 
     For order k the degrees are k ... k + 2 modes - 1, of which none is zero. The functions are orthonormal in the mean
     over the sphere, sum_a w_a P[l, a] P[l', a] = 1 for l = l' with weights of mean 1, so that both directions have the
     size of an orthonormal Fourier matrix and learn at the same pace.
     """
     highest = 3 * modes - 2
-    if highest >= rows:
+    if highest >= min(rows, out):
         raise ValueError(
-            f"{modes} modes have spherical harmonics up to degree {highest}; {rows} latitudes resolve {rows - 1}."
+            f"{modes} modes have spherical harmonics up to degree {highest}; "
+            f"{min(rows, out)} latitudes resolve {min(rows, out) - 1}."
         )
     theta, weights = quadrature(latitudes, rows)
-    functions = (
-        torch.stack([legendre_functions(k, 2 * modes, theta) for k in range(modes)]) * (2 / rows) ** 0.5
-    )
-    there = (functions * (weights * rows / 2)).mT
-    return tuple(stored(matrix.to(torch.complex128)) for matrix in (there, functions))  # type: ignore[return-value]
+    there = _functions(theta, modes, rows) * (weights * rows / 2)
+    back = _functions(quadrature(latitudes, out)[0], modes, rows)
+    return stored(there.mT.to(torch.complex128)), stored(back.to(torch.complex128))
+
+
+def _functions(theta: Tensor, modes: int, rows: int) -> Tensor:
+    """Legendre functions (k, l, colatitude) in the units of a grid with so many rows."""
+    return torch.stack([legendre_functions(k, 2 * modes, theta) for k in range(modes)]) * (2 / rows) ** 0.5

@@ -6,13 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, glu
 
+from pde.models.grid import GridPlane
 from pde.models.operator import SpectralOperator
 from pde.models.plane import Plane, mixing_flops, one_way_flops, plane_flops
 from pde.models.pointwise import linear_flops, mix_points, with_coordinates
 from pde.models.product import mix_channels
 from pde.models.resolution import Resolution, sides
 
-MakeTransform = Callable[[Resolution, Resolution], Plane]
+MakeTransform = Callable[[Resolution, Resolution], Plane | GridPlane]
 """The transform from one grid, and the way back to another."""
 
 HEAD = 16
@@ -22,7 +23,7 @@ HEAD = 16
 class SpectralMap(nn.Module):
     """S(W(A x)): from the grid of A to that of S, each mode with a channel matrix of its own."""
 
-    def __init__(self, channels: int, out: int, plane: Plane) -> None:
+    def __init__(self, channels: int, out: int, plane: Plane | GridPlane) -> None:
         super().__init__()
         self.plane = plane
         # A twentieth of what would keep the variance: modes that the data does not call for stay small, and the
@@ -37,7 +38,7 @@ class SpectralMap(nn.Module):
 class LatentLayer(nn.Module):
     """y = x + P gelu(S(W(A x)) + V x), on the coarse grid."""
 
-    def __init__(self, width: int, plane: Plane) -> None:
+    def __init__(self, width: int, plane: Plane | GridPlane) -> None:
         super().__init__()
         self.spectral = SpectralMap(width, width, plane)
         self.pointwise, self.out = nn.Linear(width, width), nn.Linear(width, width)
@@ -66,7 +67,7 @@ class LatentOperator(SpectralOperator):
         width: int,
         modes: int,
         depth: int,
-        latent: Resolution | None,
+        latent: Resolution,
         plane: MakeTransform,
         *,
         shared: bool = False,
@@ -74,8 +75,7 @@ class LatentOperator(SpectralOperator):
         fields: int = 1,
     ) -> None:
         super().__init__()
-        self.resolution, self.modes = sides(resolution), modes
-        self.latent = coarse(self.resolution, modes) if latent is None else sides(latent)
+        self.resolution, self.latent, self.modes = sides(resolution), sides(latent), modes
         inner = layer_plane or plane
         common = inner(self.latent, self.latent) if shared else None
         self.lift = nn.Linear(2, width)
@@ -111,16 +111,21 @@ class LatentOperator(SpectralOperator):
     def resampled(self, resolution: Resolution) -> "LatentOperator":
         """Change to another fine grid, in place; the coarse one stays."""
         self.resolution = sides(resolution)
-        self.encoder.plane = self.encoder.plane.resampled(resolution, self.latent)
-        self.decoder.plane = self.decoder.plane.resampled(self.latent, resolution)
+        inward, outward = self.encoder.plane, self.decoder.plane
+        assert isinstance(inward, Plane)
+        assert isinstance(outward, Plane)
+        self.encoder.plane = inward.resampled(resolution, self.latent)
+        self.decoder.plane = outward.resampled(self.latent, resolution)
         return self
 
 
-def coarse(resolution: tuple[int, int], modes: int) -> tuple[int, int]:
+def coarse(resolution: tuple[int, int], modes: int, sphere: bool = False) -> tuple[int, int]:
     """Half of the points of each side, and at least those that the modes need.
 
-    >>> coarse((64, 128), 12), coarse((32, 32), 12)
-    ((32, 64), (24, 24))
+    The harmonics of a sphere have degrees up to 3 `modes` - 2 and need more latitudes than that.
+
+    >>> coarse((64, 128), 12), coarse((32, 32), 12), coarse((64, 128), 12, sphere=True)
+    ((32, 64), (24, 24), (36, 64))
     """
-    rows, columns = (max(side // 2, 2 * modes) for side in resolution)
-    return rows, columns
+    rows, columns = resolution
+    return max(rows // 2, (3 if sphere else 2) * modes), max(columns // 2, 2 * modes)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from torch import nn
 
 from pde.models.grid import GridPlane
-from pde.models.latent import LatentOperator
+from pde.models.latent import LatentOperator, coarse
 from pde.models.legendre import Latitudes
 from pde.models.monarch_axis import MonarchAxis
 from pde.models.operator import FactorisedOperator, PlainOperator, SpectralOperator
@@ -38,8 +38,7 @@ def mno(
     """The operator that equals its Fourier twin when it starts at the DFT, and then learns its transforms.
 
     Arguments:
-        twin: the architecture: that of layers on a coarse grid of their own (latent), FNO's or F-FNO's. By default
-            latent, and fno for the grid form, whose blocks belong to one grid.
+        twin: the architecture: that of layers on a coarse grid of their own (latent, the default), FNO's or F-FNO's.
         form: separable (one matrix for all rows, one for all columns), monarch (the same, each a Monarch matrix
             of the axis's length), grid (a matrix for each row and each kept column).
         start: where the transforms begin.
@@ -49,17 +48,20 @@ def mno(
         latent: points of the coarse grid; half of the fine one's by default.
         latitudes: the grid of a sphere, for the start sht, which is of the grid form.
     """
+    twin = twin or "latent"
     if width % groups:
         raise ValueError(f"{width} channels cannot be shared out among {groups} groups.")
-
-    twin = twin or ("fno" if form == "grid" else "latent")
+    if form == "grid" and (groups > 1 or twin == "ffno"):
+        raise ValueError("the grid form is of a plane and has one group of channels.")
 
     def axis(n: int, signed: bool, out: int | None = None, groups: int = groups) -> Axis:
         if form == "monarch":
             return MonarchAxis(n, modes, signed=signed, start=start, groups=groups, out=out)
         return Axis(n, modes, signed=signed, start=start, learn=True, groups=groups, out=out)
 
-    def plane(grid: Resolution, out: Resolution, groups: int = 1) -> Plane:
+    def plane(grid: Resolution, out: Resolution, groups: int = 1) -> Plane | GridPlane:
+        if form == "grid":
+            return GridPlane(grid, modes, start=start, out=out, latitudes=latitudes)
         (rows, columns), (below, beside) = sides(grid), sides(out)
         return Plane.of(axis(rows, True, below, groups), axis(columns, False, beside, groups))
 
@@ -70,7 +72,7 @@ def mno(
             width,
             modes,
             depth,
-            latent,
+            latent or coarse(sides(resolution), modes, sphere=start == "sht"),
             plane,
             layer_plane=partial(plane, groups=groups),
             shared=shared,
@@ -81,9 +83,7 @@ def mno(
         rows, columns = sides(resolution)
         if twin == "ffno":
             return nn.ModuleList((axis(rows, False), axis(columns, False)))
-        if form == "grid":
-            return GridPlane(resolution, modes, start=start, latitudes=latitudes)
-        return Plane.of(axis(rows, True), axis(columns, False))
+        return plane(resolution, resolution, groups)
 
     common = transforms() if shared else None
     make = transforms if common is None else lambda: common
