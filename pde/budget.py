@@ -27,7 +27,7 @@ def choose_epochs(
     """
     stored = _stored(config)
     if stored is not None:
-        config.epochs, config.epoch_steps = stored["epochs"], stored["epoch_steps"]
+        config.epochs, config.epoch_steps = stored["epochs"], stored.get("epoch_steps")
         return
     step, check = _seconds(training, data, validation, config.batch_size)
     seconds = 60 * config.minutes  # type: ignore[operator]

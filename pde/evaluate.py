@@ -192,7 +192,8 @@ def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples
 
 def _pace(run: FinishedRun) -> dict[str, Any]:
     last = run.metrics()[-1]
-    passes = last["step"] / run.manifest["steps"]["per_pass"]
+    steps = run.manifest.get("steps")  # a run without it is older: its epochs were passes
+    passes = last["epoch"] if steps is None else last["step"] / steps["per_pass"]
     return {
         "steps": int(last["step"]),
         "minutes": last["seconds"] / 60,
