@@ -14,6 +14,9 @@ from pde.config import TrainConfig
 from pde.recipes import Training
 
 WARM_UP, STEPS = 3, 12
+"""Steps of a trial that do not count, and the fewest that do."""
+TRIAL = 0.03
+"""Length of a trial as a fraction of the budget: a second or two of a shared machine tell little."""
 VALIDATIONS = 8
 """Epochs of a run with a budget, each of which ends with a validation."""
 
@@ -29,8 +32,8 @@ def choose_epochs(
     if stored is not None:
         config.epochs, config.epoch_steps = stored["epochs"], stored.get("epoch_steps")
         return
-    step, check = _seconds(training, data, validation, config.batch_size)
     seconds = 60 * config.minutes  # type: ignore[operator]
+    step, check = _seconds(training, data, validation, config.batch_size, TRIAL * seconds)
     # At most one tenth of the time for validations, and no more of them than are needed to see the best.
     config.epochs = min(max(1, int(0.1 * seconds / check)), VALIDATIONS)
     config.epoch_steps = max(1, int((seconds / config.epochs - check) / step))
@@ -51,15 +54,15 @@ def _stored(config: TrainConfig) -> dict[str, Any] | None:
 
 
 def _seconds(
-    training: Training, data: Dataset[Any], validation: Dataset[Any], batch_size: int
+    training: Training, data: Dataset[Any], validation: Dataset[Any], batch_size: int, trial: float
 ) -> tuple[float, float]:
-    """Time of one training step and of one validation, on a copy that is thrown away."""
+    """Time of one training step and of one validation, on a copy that is thrown away; `trial` seconds long."""
     training = copy.deepcopy(training)
     optimizer = torch.optim.AdamW(list(training.parameter_groups()), lr=1e-6, fused=True)
     batches = iter(DataLoader(data, batch_size, shuffle=False))
     batch = next(batches)
-    times = []
-    for _ in range(WARM_UP + STEPS):
+    times: list[float] = []
+    while len(times) < WARM_UP + STEPS or sum(times) < trial:
         begun = _busy()
         loss = training.loss(batch)
         optimizer.zero_grad()
