@@ -59,6 +59,15 @@ def figure(
     return drawn, drawn.subplots(rows, columns, squeeze=False)
 
 
+def legend_beside(drawn: "Figure") -> None:
+    """One legend for all panels, to the right of them, where it covers no curve."""
+    entries: dict[str, Any] = {}
+    for panel in drawn.axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    drawn.legend(list(entries.values()), list(entries), loc="outside right upper")
+
+
 def show_image(axes: "Axes", image: Any, *, title: str = "", **options: Any) -> "AxesImage":
     """Draw a 2-D array as a picture without ticks; options go to `imshow`."""
     drawn = axes.imshow(np.asarray(image), **options)

@@ -25,8 +25,8 @@ def error_curves(evaluations: Sequence[Evaluation], path: Path) -> Path:
                 curve = evaluation.per_frame.mean(0)
                 panel.semilogy(range(1, len(curve) + 1), curve, label=evaluation.label)
             panel.set(title=title, xlabel="steps forecast")
-            panel.legend()
         axes[0, 0].set_ylabel("relative L2 error")
+        plot.legend_beside(figure)
         return plot.save(figure, path)
 
 
@@ -40,7 +40,7 @@ def error_places(evaluations: Sequence[Evaluation], path: Path) -> Path:
             panel.semilogy(*error_profile(evaluation), label=evaluation.label)
         where = "latitude (degrees)" if problem.sphere else "distance from the nearest wall"
         panel.set(title=problem.title, xlabel=where, ylabel="r.m.s. error / spread of the field")
-        panel.legend()
+        plot.legend_beside(figure)
         return plot.save(figure, path)
 
 
@@ -58,8 +58,8 @@ def energy_spectra(evaluations: Sequence[Evaluation], path: Path) -> Path:
                 shells = spectrum(evaluation.prediction[..., -1, 0]).mean(0)[1:]
                 panel.loglog(k, shells, label=evaluation.label)
             panel.set(title=f"{title}, last frame", xlabel="wavenumber")
-            panel.legend()
         axes[0, 0].set_ylabel("energy")
+        plot.legend_beside(figure)
         return plot.save(figure, path)
 
 

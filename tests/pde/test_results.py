@@ -105,15 +105,17 @@ def test_epochs_that_follow_from_a_budget_are_no_variant() -> None:
     assert _variant(long, [quick, long]) == "epochs 8"
 
 
-def test_targets_of_the_flow_are_by_viscosity_and_against_the_best_other() -> None:
+def test_targets_of_the_flow_are_by_viscosity_against_the_best_baseline_and_the_twin() -> None:
     made = [evaluation("mno", [0.1]), evaluation("mno", [0.3], seed=1), evaluation("fno", [0.4])]
-    made += [evaluation("lfno", [0.25]), evaluation("mno", [0.01], variant="groups 5")]
+    made += [evaluation("lfno", [0.1]), evaluation("ffno", [0.25])]
+    made += [evaluation("mno", [0.01], variant="groups 5")]
     made += [evaluation("fno", [0.4], nu=1e-5)]
     table = targets_table(made)
     assert table is not None
     rows = {row["ratio"]: row for row in table.rows}
     assert rows["fno: to reach"]["nu 0.001"] == 0.59
     assert rows["fno: measured"]["nu 0.001"] == pytest.approx(0.5)
-    assert rows["the best other: measured"]["nu 0.001"] == "0.80 (lfno)"
+    assert rows["the best baseline: measured"]["nu 0.001"] == "0.80 (ffno)"
+    assert rows["lfno, its twin with fixed transforms: measured"]["nu 0.001"] == pytest.approx(2.0)
     assert rows["fno: measured"].get("nu 1e-05") is None
     assert targets_table([evaluation("fno", [0.4])]) is None
