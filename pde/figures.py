@@ -94,7 +94,7 @@ def panels(evaluations: Sequence[Evaluation], sample: int, path: Path) -> Path:
         return plot.save(figure, path)
 
 
-def animation(evaluations: Sequence[Evaluation], sample: int, path: Path, tile: int = 160) -> Path:
+def animation(evaluations: Sequence[Evaluation], sample: int, path: Path, tile: int = 128) -> Path:
     """The rollout of one test sample as an animated GIF: the truth, then every model, side by side."""
     from matplotlib import colormaps
     from PIL import Image

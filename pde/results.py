@@ -69,24 +69,25 @@ def ratios_table(evaluations: Sequence[Evaluation]) -> Table | None:
         for other in others:
             row: dict[str, Cell] = {"ratio": f"{label} / {other}"}
             for case in titles:
-                row[case] = _ratio(*(_of_seeds(evaluations, name, case) for name in (label, other)))
+                row[case] = ratio(*(of_seeds(evaluations, name, case) for name in (label, other)))
             table.rows.append(row)
     return table
 
 
-def _of_seeds(evaluations: Sequence[Evaluation], label: str, case: str) -> Score | None:
+def of_seeds(evaluations: Sequence[Evaluation], label: str, case: str) -> Score | None:
+    """The mean error of a model, and its standard error over seeds."""
     means = [float(e.errors.mean()) for e in evaluations if (e.label, e.case) == (label, case)]
     return Score.of(means) if means else None
 
 
-def _ratio(above: Score | None, below: Score | None) -> Score | None:
+def ratio(above: Score | None, below: Score | None) -> Score | None:
     """One mean over another; relative errors of the two, which are independent, add in squares."""
     if above is None or below is None:
         return None
-    ratio, count = above.mean / below.mean, min(above.count, below.count)
+    value, count = above.mean / below.mean, min(above.count, below.count)
     if above.error is None or below.error is None:
-        return Score(ratio, None, count)
-    return Score(ratio, ratio * math.hypot(above.error / above.mean, below.error / below.mean), count)
+        return Score(value, None, count)
+    return Score(value, value * math.hypot(above.error / above.mean, below.error / below.mean), count)
 
 
 def cases(evaluations: Sequence[Evaluation]) -> dict[str, str]:
