@@ -64,7 +64,7 @@ def _seconds(
     times: list[float] = []
     while len(times) < WARM_UP + STEPS or sum(times) < trial:
         begun = _busy()
-        loss = training.loss(batch)
+        loss = training.training_step(batch, 0)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -95,6 +95,9 @@ class TrainConfig(DataConfig, ExperimentConfig):
     """Train for about this long: chooses --epochs and --epoch-steps from the time that a few steps take."""
     noise: float = 0.01
     """With --recipe markov: standard deviation of the noise on the normalised input."""
+    symmetries: bool = False
+    """Train on mirror images and turns, too: each sample under a random symmetry of the problem (not navier-stokes,
+    whose forcing leaves few)."""
 
     width: int | None = None
     """Channels; by default 20, and 43 for resnet."""
@@ -139,6 +142,10 @@ class TrainConfig(DataConfig, ExperimentConfig):
         for key in ("noise", "transform_lr", "transform_decay"):
             if getattr(self, key) < 0:
                 raise UserError(f"--{key.replace('_', '-')} must not be negative; {getattr(self, key)} is.")
+        if self.symmetries and self.problem == "navier-stokes":
+            raise UserError(
+                "--symmetries: the forcing of navier-stokes has no mirror images; leave the option out."
+            )
         self._refuse_foreign_options()
         self._refuse_foreign_transforms()
 

@@ -18,6 +18,7 @@ from pde.models.legendre import Latitudes, quadrature
 from pde.models.mno import transform_parameters
 from pde.problems import PROBLEMS
 from pde.sources import Domain, Samples
+from pde.symmetries import seen_through_symmetries
 
 
 class Training(Experiment):
@@ -38,6 +39,11 @@ class Training(Experiment):
         super().__init__(model, config)
         self.in_channels, self.options = in_channels, options
         self.register_buffer("weights", weights, persistent=False)
+
+    def training_step(self, batch: list[Tensor], batch_index: int) -> Tensor:
+        if self.config.symmetries:
+            batch = seen_through_symmetries(PROBLEMS[self.config.problem], *batch)
+        return super().training_step(batch, batch_index)
 
     def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
         """The relative error of the whole forecast."""

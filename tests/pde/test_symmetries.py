@@ -1,0 +1,113 @@
+"""Symmetries: the solvers have them, and training draws every one of them for inputs and answers alike."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from data.burgers.solver import Burgers
+from data.darcy.medium import permeability
+from data.darcy.solver import solve
+from data.shallow_water.initial import initial_state
+from data.shallow_water.solver import ShallowWater
+from lab.errors import UserError
+from pde.config import TrainConfig
+from pde.problems import PROBLEMS
+from pde.symmetries import GENERATORS, seen_through_symmetries, turned
+
+Map = Callable[[Tensor], Tensor]
+
+
+def darcy_answers(media: Tensor) -> Tensor:
+    answers = [solve(medium.numpy(), np.ones(medium.shape)) for medium in media[..., 0]]
+    return torch.from_numpy(np.stack(answers))[..., None]
+
+
+def burgers_later(flows: Tensor) -> Tensor:
+    solver = Burgers(0.02, tuple(flows.shape[1:3]))  # type: ignore[arg-type]
+    later = [solver.integrate(modes, 0.1, 20) for modes in solver.to_modes(flows.movedim(-1, 1))]
+    return solver.to_field(torch.stack(later)).movedim(1, -1)
+
+
+def water_later(states: Tensor) -> Tensor:
+    _, rows, columns, _ = states.shape
+    solver = ShallowWater(rows, columns, 600.0)
+    spectra = solver.base.grid2spec(states.movedim(-1, 1))
+    return solver.to_grid(solver.integrate(spectra, 6)).movedim(1, -1)
+
+
+def burgers_flows() -> Tensor:
+    """Smooth enough for 16 points: the square's own sines, of different sizes in every direction."""
+    modes = torch.randn(2, 2, 10, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    damped = modes * torch.exp(-torch.arange(10.0)[:, None] - 0.7 * torch.arange(10.0))
+    return Burgers(0.02, (16, 16)).to_field(damped).movedim(1, -1)
+
+
+def water_states() -> Tensor:
+    """Strong flows with nothing symmetric about them; hours later they have changed."""
+    solver = ShallowWater(16, 32, 600.0)
+    return solver.to_grid(
+        torch.stack([initial_state(solver, 0, i, mach=4.0, degree_scale=5.0) for i in range(2)])
+    ).movedim(1, -1)
+
+
+SOLVED: dict[str, tuple[Callable[[], Tensor], Map]] = {
+    "darcy": (
+        lambda: torch.from_numpy(np.stack([permeability(16, 0, i) for i in range(2)]))[..., None],
+        darcy_answers,
+    ),
+    "burgers-walls": (burgers_flows, burgers_later),
+    "shallow-water": (water_states, water_later),
+}
+
+
+def symmetries(problem: str) -> list[Map]:
+    turns = [partial(turned, points=torch.tensor([3, 11]))] if PROBLEMS[problem].sphere else []
+    return [*GENERATORS[problem], *turns]
+
+
+@pytest.mark.parametrize("problem", SOLVED)
+def test_the_answer_to_an_image_is_the_image_of_the_answer(problem: str) -> None:
+    make, solver = SOLVED[problem]
+    given = make()
+    answer = solver(given)
+    scale = answer.flatten(0, -2).std(0)
+    for image in symmetries(problem):
+        assert not torch.allclose(image(given), given)
+        assert ((solver(image(given)) - image(answer)).abs() < 1e-7 * scale).all()
+
+
+@pytest.mark.parametrize("problem", SOLVED)
+def test_samples_keep_to_their_answers_and_every_image_is_drawn(problem: str) -> None:
+    torch.manual_seed(0)
+    make, solver = SOLVED[problem]
+    given = make()[:1]
+    count = 400
+    seen, answers = seen_through_symmetries(
+        PROBLEMS[problem], given.expand(count, *given.shape[1:]), solver(given).expand(count, -1, -1, -1)
+    )
+    kinds, which = torch.unique(seen.flatten(1), dim=0, return_inverse=True)
+    assert len(kinds) == (2 * 32 if PROBLEMS[problem].sphere else 8)
+    assert torch.bincount(which).min() > 0.2 * count / len(kinds)
+    some = torch.randperm(count)[:4]
+    expected, scale = solver(seen[some]), answers.flatten(0, -2).std(0)
+    assert ((expected - answers[some]).abs() < 1e-7 * scale).all()
+
+
+def test_the_axis_of_frames_stays_where_it_is() -> None:
+    """Fields with an axis of frames, as whole forecasts have, are seen as each frame is."""
+    frames = torch.randn(6, 4, 4, 3, 2)
+    torch.manual_seed(1)
+    whole = seen_through_symmetries(PROBLEMS["burgers-walls"], frames)[0]
+    torch.manual_seed(1)
+    single = seen_through_symmetries(PROBLEMS["burgers-walls"], *frames.unbind(3))
+    assert torch.equal(whole, torch.stack(single, dim=3))
+    assert not torch.equal(whole, frames)
+
+
+def test_a_forced_flow_has_no_mirror_images() -> None:
+    with pytest.raises(UserError, match="navier-stokes has no mirror images"):
+        TrainConfig(symmetries=True)
