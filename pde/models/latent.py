@@ -17,7 +17,7 @@ MakeTransform = Callable[[Resolution, Resolution], Plane | GridPlane]
 """The transform from one grid, and the way back to another."""
 
 HEAD = 16
-"""Channels that return to the fine grid; one half of them gates the other."""
+"""Channels that return to the fine grid, for each field; one half of them gates the other."""
 
 
 class SpectralMap(nn.Module):
@@ -83,9 +83,10 @@ class LatentOperator(SpectralOperator):
         self.layers = nn.ModuleList(
             LatentLayer(width, common or inner(self.latent, self.latent)) for _ in range(depth)
         )
-        self.decoder = SpectralMap(width, HEAD, plane(self.latent, self.resolution))
-        self.skip = nn.Linear(in_channels + 2, HEAD)
-        self.project = nn.Linear(HEAD // 2, fields)
+        self.head = HEAD * fields
+        self.decoder = SpectralMap(width, self.head, plane(self.latent, self.resolution))
+        self.skip = nn.Linear(in_channels + 2, self.head)
+        self.project = nn.Linear(self.head // 2, fields)
 
     def forward(self, frames: Tensor) -> Tensor:
         x = self.encoder(frames)
@@ -100,8 +101,8 @@ class LatentOperator(SpectralOperator):
         coarse_points, width = self.latent[0] * self.latent[1], self.lift.out_features
         channels = self.encoder.weight.shape[2]
         around = channels * one_way_flops(fine, self.modes) + width * one_way_flops(self.latent, self.modes)
-        around += width * one_way_flops(self.latent, self.modes) + HEAD * one_way_flops(fine, self.modes)
-        around += mixing_flops(self.modes, channels, width) + mixing_flops(self.modes, width, HEAD)
+        around += width * one_way_flops(self.latent, self.modes) + self.head * one_way_flops(fine, self.modes)
+        around += mixing_flops(self.modes, channels, width) + mixing_flops(self.modes, width, self.head)
         inner = len(self.layers) * plane_flops(self.latent, self.modes, width)
         at_points = linear_flops(self.layers, coarse_points) + linear_flops(self.lift, coarse_points)
         return (
