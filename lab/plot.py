@@ -43,7 +43,9 @@ def style() -> Iterator[None]:
     from cycler import cycler
 
     matplotlib.use("Agg", force=False)
-    with matplotlib.rc_context(_STYLE | {"axes.prop_cycle": cycler(color=COLOURS)}):
+    # All colours in solid lines, then again in dashed ones: as many models as a table has stay apart.
+    lines = cycler(linestyle=("-", "--")) * cycler(color=COLOURS)
+    with matplotlib.rc_context(_STYLE | {"axes.prop_cycle": lines}):
         yield
 
 
@@ -60,12 +62,14 @@ def figure(
 
 
 def legend_beside(drawn: "Figure") -> None:
-    """One legend for all panels, to the right of them, where it covers no curve."""
+    """One legend for all panels, to the right of them, where it covers no curve; the figure grows by its width."""
     entries: dict[str, Any] = {}
     for panel in drawn.axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    drawn.legend(list(entries.values()), list(entries), loc="outside right upper")
+    legend = drawn.legend(list(entries.values()), list(entries), loc="outside right upper")
+    width, height = drawn.get_size_inches()
+    drawn.set_size_inches(width + legend.get_window_extent().width / drawn.dpi, height)
 
 
 def show_image(axes: "Axes", image: Any, *, title: str = "", **options: Any) -> "AxesImage":

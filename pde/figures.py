@@ -14,6 +14,9 @@ from pde.evaluate import Evaluation
 from pde.profile import error_profile
 from pde.results import cases
 
+ACROSS = 4
+"""Models beside each other in a picture of square fields; the others go below them."""
+
 
 def error_curves(evaluations: Sequence[Evaluation], path: Path) -> Path:
     """Relative error against the number of steps forecast, mean over test samples; one panel per case."""
@@ -76,21 +79,23 @@ def panels(evaluations: Sequence[Evaluation], sample: int, path: Path) -> Path:
     frame = "" if problem.static else f", frame {frames + problem.frames_in}"
     name = "truth" if problem.name == "navier-stokes" else f"{domain.fields[problem.shown]}, truth"
     rows, columns = domain.resolution
+    across = max(2, ACROSS * rows // columns)
+    bands = -(-len(evaluations) // across)
+    shown = {"cmap": plot.ERROR_MAP, "vmin": 0, "vmax": worst, "origin": "lower"}
     with plot.style():
-        figure, axes = plot.figure(2, len(evaluations) + 1, width=1.9 * columns / rows, height=1.9)
+        width = min(across, len(evaluations)) + 1
+        figure, axes = plot.figure(2 * bands, width, width=1.9 * columns / rows, height=1.9)
+        for panel in axes.flat:
+            panel.axis("off")
         first = plot.show_image(axes[0, 0], _picture(truth, problem.sphere), title=name + frame, **field)
         figure.colorbar(first, ax=axes[0, 0], shrink=0.8)
-        axes[1, 0].axis("off")
-        for column, (evaluation, prediction, error) in enumerate(
-            zip(evaluations, made, wrong, strict=True), start=1
-        ):
+        for number, (evaluation, prediction, error) in enumerate(zip(evaluations, made, wrong, strict=True)):
+            band, column = divmod(number, across)
+            above, below = axes[2 * band : 2 * band + 2, column + 1]
             title = f"{evaluation.label}: {float(evaluation.errors[sample]):.3f}"
-            plot.show_image(axes[0, column], _picture(prediction, problem.sphere), title=title, **field)
-            shown = {"cmap": plot.ERROR_MAP, "vmin": 0, "vmax": worst, "origin": "lower"}
-            drawn = plot.show_image(
-                axes[1, column], _picture(error, problem.sphere), title="|error|", **shown
-            )
-        figure.colorbar(drawn, ax=axes[1, -1], shrink=0.8)
+            plot.show_image(above, _picture(prediction, problem.sphere), title=title, **field)
+            drawn = plot.show_image(below, _picture(error, problem.sphere), title="|error|", **shown)
+        figure.colorbar(drawn, ax=axes[1, 0], shrink=0.8, location="right", label="|error|")
         return plot.save(figure, path)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lab.table import Cell, Column, Table
+from lab.table import Cell, Column, Score, Table
 from pde.evaluate import Evaluation
 from pde.results import cases, of_seeds, ratio
 
@@ -67,28 +67,27 @@ def _of_walls(evaluations: Sequence[Evaluation]) -> Table:
         ]
     )
     for above, below, target in pairs:
-        errors = [_mean_error(evaluations, *model) for model in (above, below)]
-        if errors[0] is None or errors[1] is None:
+        value = ratio(_plain(evaluations, *above), _plain(evaluations, *below))
+        if value is None:
             continue
-        value = errors[0] / errors[1]
         row: dict[str, Cell] = {
             "ratio": f"{_named(*above)} / {_named(*below)}",
             "value": value,
             "target": "below 1" if target == 1.0 else f"{target:g}",
-            "reached": "yes" if value < 1.0 and value <= target else "no",
+            "reached": "yes" if value.mean < 1.0 and value.mean <= target else "no",
         }
         table.rows.append(row)
     return table
 
 
-def _mean_error(evaluations: Sequence[Evaluation], model: str, start: str) -> float | None:
-    """The error of a plain operator with this transform: over its test samples, then over its seeds."""
-    values = [
+def _plain(evaluations: Sequence[Evaluation], model: str, start: str) -> Score | None:
+    """The error of an operator with this transform and without padding, over its seeds."""
+    means = [
         float(e.errors.mean())
         for e in evaluations
         if (e.model, e.options.get("start", "")) == (model, start) and not any(e.options.get("padding", ()))
     ]
-    return sum(values) / len(values) if values else None
+    return Score.of(means) if means else None
 
 
 def _named(model: str, start: str) -> str:

@@ -15,6 +15,7 @@ from lab.config import as_plain_dict
 from lab.errors import UserError
 from lab.files import read_json
 from lab.presets import read_preset
+from lab.table import Score
 from pde.config import TableConfig, TrainConfig
 from pde.eval import evaluate
 from pde.evaluate import Evaluation
@@ -181,9 +182,12 @@ def test_targets_compare_learned_with_fixed_over_all_seeds() -> None:
     table = targets_table(made)
     assert table is not None
     first, second = table.rows
-    assert first["value"] == pytest.approx(0.18 / 0.3)
+    values = [row["value"] for row in table.rows if isinstance(row["value"], Score)]
+    assert [value.mean for value in values] == pytest.approx([0.18 / 0.3, 1.1])
+    # Of independent errors: (0.08 / 0.18)² + (0.1 / 0.3)², times the ratio.
+    assert values[0].error == pytest.approx(0.6 * ((0.08 / 0.18) ** 2 + (0.1 / 0.3) ** 2) ** 0.5)
+    assert values[1].error is None
     assert (first["target"], first["reached"]) == ("0.75", "yes")
-    assert second["value"] == pytest.approx(1.1)
     assert (second["target"], second["reached"]) == ("below 1", "no")
 
 
