@@ -66,8 +66,11 @@ class Run:
         return self.folder / "figures"
 
     def resume_command(self) -> str:
-        """The command that continues this run."""
-        module = manifest.command_line().split(" --")[0]
+        """The command that continues this run; of a table, the command of the whole table, which goes on by itself."""
+        command = manifest.command_line()
+        module = command.split(" --")[0]
+        if module.endswith(".table"):
+            return command
         return f"{module} --config {self.folder / 'config.yaml'} --resume"
 
     def update(self, **entries: Any) -> None:

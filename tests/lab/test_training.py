@@ -15,6 +15,7 @@ from lab.checkpoint import MARK
 from lab.demo import recover
 from lab.demo.config import DemoConfig
 from lab.errors import UserError
+from lab.run import Run
 
 OPTIONS = ("--preset", "smoke", "--seed", "3")
 LONG = ("--epochs", "20", "--batch-size", "4")  # 120 steps: time enough to be interrupted
@@ -108,6 +109,19 @@ def test_resume_refuses_other_options(workplace):
     demo("--name", "one", "--epochs", "1")
     with pytest.raises(UserError, match=r"--lr was 0\.01, now 0\.5"):
         demo("--name", "one", "--epochs", "1", "--resume", "--lr", "0.5")
+
+
+@pytest.mark.parametrize(
+    ("begun", "continued"),
+    [
+        ("python -m pde.train --nu 1e-4", "python -m pde.train --config FOLDER/config.yaml --resume"),
+        ("python -m pde.table --problem darcy", "python -m pde.table --problem darcy"),
+    ],
+)
+def test_a_run_of_a_table_is_continued_by_the_table(workplace, monkeypatch, begun, continued):
+    monkeypatch.setattr("lab.manifest.command_line", lambda: begun)
+    with Run.open(DemoConfig(name="one"), {}) as run:
+        assert run.resume_command() == continued.replace("FOLDER", str(run.folder))
 
 
 def test_resume_of_a_finished_run_changes_nothing(workplace):
