@@ -260,8 +260,8 @@ class TableConfig:
     """Whose options the runs have; see `python -m pde.train --help`."""
     models: list[str] = field(default_factory=list)
     """Models to train, all of the problem's when not given; navier-stokes: mno, lfno, fno, ffno, unet, tfnet,
-    resnet; between walls: fno, fno-padded, and lfno-, mno- with each of dft, dst, dct; on the sphere: fno,
-    fno-padded, sfno, and lfno-, mno- with each of dft, sht."""
+    resnet; between walls: fno, fno-padded, mno-swap, and lfno-, mno- with each of dft, dst, dct; on the sphere:
+    fno, fno-padded, sfno, mno-swap, and lfno-, mno- with each of dft, sht."""
     nus: list[float] = field(default_factory=lambda: [1e-3, 1e-4, 1e-5])
     """navier-stokes: viscosities to train them at."""
     seeds: int = 1

@@ -148,15 +148,9 @@ def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Samples, File]:
     return Samples(test.given[last:], test.wanted[last:]), split.file
 
 
-COMPARED = (
-    *MODEL_OPTIONS["mno"],
-    "padding",
-    "batch_norm",
-    "recipe",
-    "noise",
-    "transform_lr",
-    "transform_decay",
-)
+COMPARED = (*MODEL_OPTIONS["mno"], "padding", "batch_norm", "recipe", "noise", "symmetries")
+OF_TRANSFORMS = ("transform_lr", "transform_decay")
+"""Options that do nothing where transforms do not learn, though a preset may set them."""
 COMPARED_DATA = (
     "num_train",
     "resolution",
@@ -173,7 +167,8 @@ COMPARED_DATA = (
 def _variant(run: FinishedRun, runs: list[FinishedRun]) -> str:
     same = [_asked(other) for other in runs if other.config["model"] == run.config["model"]]
     mine = _asked(run)
-    varying = [key for key in COMPARED + COMPARED_DATA if len({str(config.get(key)) for config in same}) > 1]
+    compared = COMPARED + (OF_TRANSFORMS if run.config["model"] == "mno" else ()) + COMPARED_DATA
+    varying = [key for key in compared if len({str(config.get(key)) for config in same}) > 1]
     defaults = {field.name: field.default for field in fields(TrainConfig)}
     chosen = {key: mine.get(key) for key in varying if mine.get(key) not in (None, defaults[key])}
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in chosen.items())

@@ -51,6 +51,8 @@ class Problem:
         starts = ("dft", *self.transforms)
         models |= {f"lfno-{name}": {"model": "lfno", "start": name} for name in starts}
         models |= {f"mno-{name}": {"model": "mno", "form": "grid", "start": name} for name in starts}
+        # FNO itself, but for its transforms, which learn.
+        models["mno-swap"] = {"model": "mno", "form": "grid", "start": "dft", "twin": "fno"}
         return models
 
 

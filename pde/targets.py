@@ -52,12 +52,13 @@ def _of_flow(evaluations: Sequence[Evaluation]) -> Table:
 
 def _of_walls(evaluations: Sequence[Evaluation]) -> Table:
     problem = evaluations[0].problem
-    pairs: list[tuple[tuple[str, str], tuple[str, str], float]] = []
+    fno, swapped, start = ("fno", "dft"), ("mno", "dft", "fno"), problem.transforms[0]
+    pairs: list[tuple[tuple[str, ...], tuple[str, ...], float]] = []
     if not problem.sphere:
-        pairs.append((("mno", "dft"), ("fno", "dft"), 0.75))
+        pairs += [(("mno", "dft"), fno, 0.75), (swapped, fno, 0.75)]
     pairs += [(("mno", start), ("lfno", start), 1.0) for start in ("dft", *problem.transforms)]
     if problem.sphere:
-        pairs.append((("mno", "sht"), ("sfno", ""), 1.0))
+        pairs += [(("mno", start), ("sfno",), 1.0), (swapped, fno, 1.0)]
     table = Table(
         [
             Column("ratio", "error divided by that of another model"),
@@ -80,15 +81,21 @@ def _of_walls(evaluations: Sequence[Evaluation]) -> Table:
     return table
 
 
-def _plain(evaluations: Sequence[Evaluation], model: str, start: str) -> Score | None:
-    """The error of an operator with this transform and without padding, over its seeds."""
+def _plain(evaluations: Sequence[Evaluation], model: str, start: str = "", twin: str = "") -> Score | None:
+    """The error of an operator with this transform and architecture, without padding, over its seeds."""
+
+    def of(e: Evaluation) -> tuple[str, str, str]:
+        twin = e.options.get("twin") or ""
+        return e.model, e.options.get("start", ""), "" if twin == "latent" else twin
+
     means = [
         float(e.errors.mean())
         for e in evaluations
-        if (e.model, e.options.get("start", "")) == (model, start) and not any(e.options.get("padding", ()))
+        if of(e) == (model, start, twin) and not any(e.options.get("padding", ()))
     ]
     return Score.of(means) if means else None
 
 
-def _named(model: str, start: str) -> str:
-    return f"{model}, start {start}" if start else model
+def _named(model: str, start: str = "", twin: str = "") -> str:
+    twin = f", twin {twin}" if twin else ""
+    return f"{model}{twin}, start {start}" if start else model

@@ -165,28 +165,30 @@ def evaluation(problem: str, domain: Domain, truth: Tensor, wrong: Tensor, **kno
 def test_targets_compare_learned_with_fixed_over_all_seeds() -> None:
     line, field = torch.linspace(0, 1, 4), torch.ones(1, 4, 4, 1, 1)
 
-    def trained(model: str, error: float, start: str, padding: tuple[int, int] = (0, 0)) -> Evaluation:
-        options = {"start": start, "padding": padding} if model == "fno" else {"start": start}
+    def trained(model: str, error: float, start: str, **others: Any) -> Evaluation:
+        options = {"start": start, **others}
         known = {"model": model, "options": options, "errors": torch.tensor([error])}
         return evaluation("darcy", Domain(line, line), field, field, **known)
 
     made = [
         trained("fno", 0.2, "dft"),
         trained("fno", 0.4, "dft"),
-        trained("fno", 0.01, "dft", (8, 8)),  # padded: not what is compared with
+        trained("fno", 0.01, "dft", padding=(8, 8)),  # padded: not what is compared with
         trained("mno", 0.1, "dft"),
         trained("mno", 0.26, "dft"),
         trained("lfno", 0.1, "dst"),
-        trained("mno", 0.11, "dst"),
+        trained("mno", 0.11, "dst", twin="latent"),
+        trained("mno", 0.15, "dft", twin="fno"),  # FNO's own architecture: a row of its own
     ]
     table = targets_table(made)
     assert table is not None
-    first, second = table.rows
+    first, swapped, second = table.rows
     values = [row["value"] for row in table.rows if isinstance(row["value"], Score)]
-    assert [value.mean for value in values] == pytest.approx([0.18 / 0.3, 1.1])
+    assert [value.mean for value in values] == pytest.approx([0.18 / 0.3, 0.15 / 0.3, 1.1])
     # Of independent errors: (0.08 / 0.18)² + (0.1 / 0.3)², times the ratio.
     assert values[0].error == pytest.approx(0.6 * ((0.08 / 0.18) ** 2 + (0.1 / 0.3) ** 2) ** 0.5)
     assert values[1].error is None
+    assert swapped["ratio"] == "mno, twin fno, start dft / fno, start dft"
     assert (first["target"], first["reached"]) == ("0.75", "yes")
     assert (second["target"], second["reached"]) == ("below 1", "no")
 

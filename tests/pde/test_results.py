@@ -85,14 +85,16 @@ def test_every_error_is_kept_by_run_and_sample() -> None:
 
 
 def test_variant_names_only_what_differs() -> None:
-    def run(**options: Any) -> FinishedRun:
-        config = TrainConfig(model="mno", num_train=40, **options)
+    def run(model: Any = "mno", **options: Any) -> FinishedRun:
+        config = TrainConfig(model=model, num_train=40, **options)
         return FinishedRun(None, vars(config), {})  # type: ignore[arg-type]
 
     plain, slow = run(), run(transform_lr=0.1)
     assert _variant(plain, [plain, slow]) == ""
     assert _variant(slow, [plain, slow]) == "transform lr 0.1"
     assert _variant(slow, [slow]) == ""
+    fixed, preset = run("fno"), run("fno", transform_lr=0.1)
+    assert _variant(preset, [fixed, preset]) == ""  # it has no transforms that learn
 
 
 def test_epochs_that_follow_from_a_budget_are_no_variant() -> None:
