@@ -11,6 +11,7 @@ from lab.table import Table
 from pde.config import EvalConfig
 from pde.evaluate import Evaluation
 from pde.figures import animation, energy_spectra, error_curves, error_places, panels
+from pde.profile import places_table
 from pde.results import ORDER, cases, ratios_table, results_table, samples_table
 from pde.targets import targets_table
 
@@ -30,9 +31,14 @@ def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
     if targets is not None:
         targets.print()
         paths += targets.save(folder, "targets")
+    places = places_table(evaluations) if any(evaluations[0].problem.walls) else None
+    if places is not None:
+        places.print()
+        paths += places.save(folder, "places")
     if config.figures:
         paths += _figures(evaluations, config, folder)
-    paths.append(_page(evaluations, [t for t in (table, targets, ratios) if t is not None], paths, folder))
+    tables = [t for t in (table, targets, ratios, places) if t is not None]
+    paths.append(_page(evaluations, tables, paths, folder))
     say("wrote " + ", ".join(str(path) for path in paths))
     return paths
 

@@ -20,8 +20,9 @@ from pde.config import TableConfig, TrainConfig
 from pde.eval import evaluate
 from pde.evaluate import Evaluation
 from pde.forecaster import from_weights
+from pde.models.legendre import quadrature
 from pde.problems import PROBLEMS
-from pde.profile import error_profile
+from pde.profile import error_profile, places_table
 from pde.recipes import latitudes_of
 from pde.sources import Domain, Split
 from pde.table import runs
@@ -108,8 +109,9 @@ def test_problems_do_not_share_a_table(field_file: Files, workplace: Path) -> No
         assert len(text.splitlines()) == 2
     words = ["--problem", "darcy", "--out", "here", "--figures", "false"]
     assert run("python -m pde.eval", {"": evaluate}, words) == 0
-    written = [path.name for path in sorted(Path("here").iterdir())]
-    assert written == ["per_sample.csv", "report.md", "table.csv", "table.md", "table.tex"]
+    written = {path.name for path in Path("here").iterdir()}
+    tables = {f"{name}.{suffix}" for name in ("table", "places") for suffix in ("csv", "md", "tex")}
+    assert written == {"per_sample.csv", "report.md"} | tables
 
 
 def test_weights_meet_their_own_problem_only(
@@ -201,6 +203,30 @@ def test_profile_finds_the_error_at_the_wall() -> None:
     places, errors = error_profile(evaluation("darcy", Domain(line, line), truth, wrong))
     assert places.tolist() == pytest.approx([0.0625, 0.1875, 0.3125, 0.4375])
     assert errors.tolist() == pytest.approx([2.0 / float(truth.std()), 0.0, 0.0, 0.0], rel=1e-5)
+
+
+def test_places_are_regions_of_walls_and_of_the_sphere() -> None:
+    line, truth = (torch.arange(32) + 0.5) / 32, torch.randn(2, 32, 32, 3, 1)
+    wrong = torch.zeros_like(truth)
+    wrong[:, :2] = 1.0  # two of the lines next to one wall of four: 64 points of the 240 within 1/16
+    made = [evaluation("darcy", Domain(line, line), truth, wrong * seed, seed=seed) for seed in (1, 3)]
+    (row,) = places_table(made).rows
+    scores = [score for score in row.values() if isinstance(score, Score)]
+    once = (64 / 240) ** 0.5 / float(truth.std())
+    assert [score.mean for score in scores] == pytest.approx([2 * once, 0.0, 0.0], rel=1e-5)
+    assert [score.count for score in scores] == [2, 2, 2]
+
+    colatitudes, weights = quadrature("legendre-gauss", 12)
+    field = torch.randn(2, 12, 24, 1, 1)
+    wrong = torch.zeros_like(field)
+    wrong[:, 1] = (
+        1.0  # of two latitudes beyond 60 degrees in each hemisphere, the outer one of the north is right
+    )
+    domain = Domain(colatitudes, torch.arange(24), weights * 6)
+    (row,) = places_table([evaluation("shallow-water", domain, field, wrong)]).rows
+    beyond = [score for score in row.values() if isinstance(score, Score)]
+    share = float(weights[1] / (2 * weights[:2].sum())) ** 0.5
+    assert [score.mean for score in beyond] == pytest.approx([share / float(field.std()), 0.0, 0.0], rel=1e-5)
 
 
 def test_profile_of_the_sphere_goes_by_latitude() -> None:
