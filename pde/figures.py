@@ -92,7 +92,7 @@ def panels(evaluations: Sequence[Evaluation], sample: int, path: Path) -> Path:
         for number, (evaluation, prediction, error) in enumerate(zip(evaluations, made, wrong, strict=True)):
             band, column = divmod(number, across)
             above, below = axes[2 * band : 2 * band + 2, column + 1]
-            title = f"{evaluation.label}: {float(evaluation.errors[sample]):.3f}"
+            title = f"{evaluation.label}\n{float(evaluation.errors[sample]):.3f}"
             plot.show_image(above, _picture(prediction, problem.sphere), title=title, **field)
             drawn = plot.show_image(below, _picture(error, problem.sphere), title="|error|", **shown)
         figure.colorbar(drawn, ax=axes[1, 0], shrink=0.8, location="right", label="|error|")
