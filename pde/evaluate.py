@@ -168,7 +168,8 @@ def _variant(run: FinishedRun, runs: list[FinishedRun]) -> str:
     same = [_asked(other) for other in runs if other.config["model"] == run.config["model"]]
     mine = _asked(run)
     compared = COMPARED + (OF_TRANSFORMS if run.config["model"] == "mno" else ()) + COMPARED_DATA
-    varying = [key for key in compared if len({str(config.get(key)) for config in same}) > 1]
+    always = {"start"} if PROBLEMS[problem_of(run)].transforms else set()
+    varying = [key for key in compared if key in always or len({str(config.get(key)) for config in same}) > 1]
     defaults = {field.name: field.default for field in fields(TrainConfig)}
     chosen = {key: mine.get(key) for key in varying if mine.get(key) not in (None, defaults[key])}
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in chosen.items())

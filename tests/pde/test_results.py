@@ -95,6 +95,8 @@ def test_variant_names_only_what_differs() -> None:
     assert _variant(slow, [slow]) == ""
     fixed, preset = run("fno"), run("fno", transform_lr=0.1)
     assert _variant(preset, [fixed, preset]) == ""  # it has no transforms that learn
+    sines = run("lfno", problem="darcy", start="dst")
+    assert _variant(sines, [sines]) == "start dst"  # where the transform is the question, it is always named
 
 
 def test_epochs_that_follow_from_a_budget_are_no_variant() -> None:
