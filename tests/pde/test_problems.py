@@ -267,7 +267,7 @@ def test_table_compares_fixed_padded_and_learned(problem: Any) -> None:
     assert options[f"table-{problem}-lfno-{right}-seed1"].start == right
     learned = options[f"table-{problem}-mno-{right}-seed0"]
     assert (learned.model, learned.form, learned.start) == ("mno", "grid", right)
-    assert {o.num_train for o in wanted} == {read_preset(f"pde/{problem}", "laptop")["num_train"]}
+    assert {o.num_test for o in wanted} == {read_preset(f"pde/{problem}", "laptop")["num_test"]}
     assert {o.minutes for o in wanted} == {3}
 
 
