@@ -52,13 +52,13 @@ def _of_flow(evaluations: Sequence[Evaluation]) -> Table:
 
 def _of_walls(evaluations: Sequence[Evaluation]) -> Table:
     problem = evaluations[0].problem
-    fno, swapped, start = ("fno", "dft"), ("mno", "dft", "fno"), problem.transforms[0]
+    fno, swapped, right = ("fno", "dft"), ("mno", "dft", "fno"), problem.transforms[0]
     pairs: list[tuple[tuple[str, ...], tuple[str, ...], float]] = []
     if not problem.sphere:
         pairs += [(("mno", "dft"), fno, 0.75), (swapped, fno, 0.75)]
     pairs += [(("mno", start), ("lfno", start), 1.0) for start in ("dft", *problem.transforms)]
     if problem.sphere:
-        pairs += [(("mno", start), ("sfno",), 1.0), (swapped, fno, 1.0)]
+        pairs += [(("mno", right), ("sfno",), 1.0), (swapped, fno, 1.0)]
     table = Table(
         [
             Column("ratio", "error divided by that of another model"),

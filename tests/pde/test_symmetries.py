@@ -16,6 +16,8 @@ from data.shallow_water.solver import ShallowWater
 from lab.errors import UserError
 from pde.config import TrainConfig
 from pde.problems import PROBLEMS
+from pde.recipes import make_training
+from pde.sources import Domain, Samples
 from pde.symmetries import GENERATORS, seen_through_symmetries, turned
 
 Map = Callable[[Tensor], Tensor]
@@ -106,6 +108,18 @@ def test_the_axis_of_frames_stays_where_it_is() -> None:
     single = seen_through_symmetries(PROBLEMS["burgers-walls"], *frames.unbind(3))
     assert torch.equal(whole, torch.stack(single, dim=3))
     assert not torch.equal(whole, frames)
+
+
+def test_training_sees_them_and_validation_does_not() -> None:
+    torch.manual_seed(0)
+    line, samples = torch.linspace(0, 1, 16), Samples(*torch.randn(2, 8, 16, 16, 1, 1))
+    for symmetries in (True, False):
+        config = TrainConfig(problem="darcy", model="fno", modes=4, symmetries=symmetries)
+        training, _ = make_training(config, samples, Domain(line, line))
+        losses = {training.training_step(list(samples), 0).item() for _ in range(4)}
+        assert len(losses) == (4 if symmetries else 1)
+        errors = [training.scores(list(samples))["error"] for _ in range(2)]
+        assert torch.equal(*errors)
 
 
 def test_a_forced_flow_has_no_mirror_images() -> None:
