@@ -1,19 +1,19 @@
 """Monarch matrices: trainable linear operators made of two block-diagonal factors and a fixed permutation."""
 
-from .butterfly import butterfly
-from .convolution import circulant, convolution, toeplitz
+from .convert import densify, monarchize
 from .factorization import factorize
-from .fixed import Permutation, RealPart, Resize, Stride
-from .fourier import dft, hartley
-from .grid import GridMonarch, grid_dct, grid_dft, grid_dst, grid_spherical
+from .families.butterfly import butterfly
+from .families.convolution import circulant, convolution, toeplitz
+from .families.diagonals import acdc, afdf, fastfood, hadamard, hd3, identity, kronecker
+from .families.products import hierarchy, m_star_m, mm_star
 from .linear import MonarchLinear, param_groups
-from .linear_operator import LinearOperator, Product
-from .operator import Monarch
-from .products import hierarchy, m_star_m, mm_star
-from .separable import Separable, dctn, dft2, dftn, dstn
-from .structured import acdc, afdf, fastfood, hadamard, hd3, identity, kronecker
-from .surgery import densify, monarchize
-from .trigonometric import dct, dst
+from .linear_operator import LinearOperator, Product, RealPart
+from .monarch import Monarch
+from .reordering import Permutation, Resize, Stride
+from .transforms.fourier import dft, hartley
+from .transforms.grid import GridMonarch, grid_dct, grid_dft, grid_dst, grid_spherical
+from .transforms.separable import Separable, dctn, dft2, dftn, dstn
+from .transforms.trigonometric import dct, dst
 
 __all__ = [
     "GridMonarch",

@@ -16,8 +16,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from .diagonalization import simultaneous_eigenvectors
 from .linear_operator import LinearOperator, arrow, as_complex_if
-from .simultaneous import simultaneous_eigenvectors
 from .sizes import composite_size, near_sqrt
 
 SWEEPS = 6

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .monarch import Monarch
 from .multiply import multiply
-from .operator import Monarch
 from .sizes import Blocks
 
 

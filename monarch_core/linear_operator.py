@@ -196,6 +196,33 @@ class Product(LinearOperator):
             ) from error
 
 
+class RealPart(LinearOperator):
+    """Re A, a real operator: x -> Re(A x) for real x."""
+
+    def __init__(self, base: LinearOperator) -> None:
+        super().__init__()
+        self.base: LinearOperator = base
+        self.in_shape, self.out_shape = base.in_shape, base.out_shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.base.dtype.to_real()
+
+    def flops(self, batch: int = 1) -> int:
+        return self.base.flops(batch)
+
+    def _apply_to(self, x: Tensor) -> Tensor:
+        if x.is_complex():
+            return torch.complex(self._apply_to(x.real), self._apply_to(x.imag))
+        y: Tensor = self.base(x)
+        return y.real
+
+    def _adjoint_to(self, y: Tensor) -> Tensor:
+        if y.is_complex():
+            return torch.complex(self._adjoint_to(y.real), self._adjoint_to(y.imag))
+        return self.base.adjoint(y).real
+
+
 def _links(operator: LinearOperator) -> list[LinearOperator]:
     return cast(list[LinearOperator], list(operator.links)) if isinstance(operator, Product) else [operator]
 

@@ -10,7 +10,7 @@ import torch
 
 import monarch_core
 
-MODULES = [f"monarch_core.{module.name}" for module in pkgutil.iter_modules(monarch_core.__path__)]
+MODULES = [module.name for module in pkgutil.walk_packages(monarch_core.__path__, "monarch_core.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

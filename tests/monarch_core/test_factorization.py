@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from monarch_core import factorize, mm_star
+from monarch_core.diagonalization import simultaneous_eigenvectors
 from monarch_core.factorization import MMStar
-from monarch_core.simultaneous import simultaneous_eigenvectors
 
 R64, C128 = torch.float64, torch.complex128
 

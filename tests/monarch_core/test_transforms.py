@@ -8,9 +8,9 @@ import torch
 
 import monarch_core as mc
 from monarch_core import Monarch, Product
-from monarch_core.fourier import dft_spec
-from monarch_core.fourier_factors import root_of_unity
-from monarch_core.trigonometric import trigonometric_spec
+from monarch_core.transforms.fourier import dft_spec
+from monarch_core.transforms.fourier_factors import root_of_unity
+from monarch_core.transforms.trigonometric import trigonometric_spec
 
 # odd, square of a prime, twice an odd prime, the paper's image sizes, a power of two, and a large one
 SIZES = [15, 49, 62, 160, 416, 512, 4096]

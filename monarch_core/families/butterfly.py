@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .operator import Monarch
+from ..monarch import Monarch
 
 
 def butterfly(

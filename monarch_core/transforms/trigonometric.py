@@ -18,9 +18,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, arange, where
 
+from ..linear_operator import LinearOperator
+from ..sizes import Blocks
 from .fourier_factors import root_of_unity
-from .linear_operator import LinearOperator
-from .sizes import Blocks
 from .twisted_dft import Norm, TwistedDFT, norm_gain
 
 

@@ -25,9 +25,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad as zero_pad
 
-from .fixed import transposed_grid
 from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype
 from .multiply import multiply
+from .reordering import transposed_grid
 from .sizes import Blocks, default_rank, resolve_blocks
 
 

@@ -14,12 +14,12 @@ from typing import Literal
 import torch
 from torch import Tensor, arange
 
-from .convolution import toeplitz_product
-from .fixed import Permutation, RealPart, Resize, Stride
+from ..families.convolution import toeplitz_product
+from ..linear_operator import LinearOperator, RealPart, checked_dtype
+from ..monarch import Monarch
+from ..reordering import Permutation, Resize, Stride
+from ..sizes import Blocks, is_prime
 from .fourier_factors import fourier_blocks, fourier_monarch, root_of_unity, stride_order
-from .linear_operator import LinearOperator, checked_dtype
-from .operator import Monarch
-from .sizes import Blocks, is_prime
 
 Norm = Literal["backward", "ortho", "forward"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import arange
 
+from ..linear_operator import LinearOperator
+from ..sizes import Blocks
 from .fourier_factors import root_of_unity
-from .linear_operator import LinearOperator
-from .sizes import Blocks
 from .twisted_dft import Norm, TwistedDFT, norm_gain
 
 

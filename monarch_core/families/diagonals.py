@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .fixed import Permutation
-from .fourier_factors import fourier_blocks, fourier_monarch, stride_order
-from .linear_operator import LinearOperator, checked_dtype
-from .operator import Monarch
-from .sizes import Blocks, composite_size
-from .trigonometric import trigonometric_spec
-from .twisted_dft import Norm, norm_gain
+from ..linear_operator import LinearOperator, checked_dtype
+from ..monarch import Monarch
+from ..reordering import Permutation
+from ..sizes import Blocks, composite_size
+from ..transforms.fourier_factors import fourier_blocks, fourier_monarch, stride_order
+from ..transforms.trigonometric import trigonometric_spec
+from ..transforms.twisted_dft import Norm, norm_gain
 
 
 def kronecker(A: Tensor, B: Tensor, *, dtype: torch.dtype | None = None) -> Monarch:

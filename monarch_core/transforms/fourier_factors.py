@@ -15,8 +15,8 @@ from math import ceil, pi
 import torch
 from torch import Tensor, arange
 
-from .operator import Monarch
-from .sizes import Blocks, composite_size, near_sqrt
+from ..monarch import Monarch
+from ..sizes import Blocks, composite_size, near_sqrt
 
 
 def root_of_unity(power: Tensor, N: int) -> Tensor:

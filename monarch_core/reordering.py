@@ -1,4 +1,4 @@
-"""Operators without parameters: reorderings, zero-padding and cropping, and the real part of an operator."""
+"""Operators of zeros and ones, without parameters: reorderings, zero-padding and cropping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.nn.functional import pad as zero_pad
 from .linear_operator import LinearOperator
 
 
-class _Fixed(LinearOperator):
+class _Reordering(LinearOperator):
     """A matrix of zeros and ones: it multiplies nothing, and fits operands of any dtype."""
 
     @property
@@ -20,7 +20,7 @@ class _Fixed(LinearOperator):
         return 0
 
 
-class Permutation(_Fixed):
+class Permutation(_Reordering):
     """(P x)[m] = x[index[m]].
 
     >>> Permutation(torch.tensor([2, 0, 1]))(torch.tensor([10.0, 20.0, 30.0]))
@@ -47,7 +47,7 @@ class Permutation(_Fixed):
         return y.index_select(-1, self.inverse)
 
 
-class Stride(_Fixed):
+class Stride(_Reordering):
     """The paper's P: read x as a grid with `columns` columns, transpose it, lay it out again.
 
     >>> Stride(6, columns=2)(torch.arange(6))
@@ -66,7 +66,7 @@ class Stride(_Fixed):
         return transposed_grid(y, self.out_features // self.columns)
 
 
-class Resize(_Fixed):
+class Resize(_Reordering):
     """Zeros appended to, or entries dropped from, the end of x.
 
     >>> Resize(2, 3)(torch.ones(2)), Resize(3, 2)(torch.ones(3))
@@ -82,33 +82,6 @@ class Resize(_Fixed):
 
     def _adjoint_to(self, y: Tensor) -> Tensor:
         return zero_pad(y, (0, self.in_features - self.out_features))
-
-
-class RealPart(LinearOperator):
-    """Re A, a real operator: x -> Re(A x) for real x."""
-
-    def __init__(self, base: LinearOperator) -> None:
-        super().__init__()
-        self.base: LinearOperator = base
-        self.in_shape, self.out_shape = base.in_shape, base.out_shape
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.base.dtype.to_real()
-
-    def flops(self, batch: int = 1) -> int:
-        return self.base.flops(batch)
-
-    def _apply_to(self, x: Tensor) -> Tensor:
-        if x.is_complex():
-            return torch.complex(self._apply_to(x.real), self._apply_to(x.imag))
-        y: Tensor = self.base(x)
-        return y.real
-
-    def _adjoint_to(self, y: Tensor) -> Tensor:
-        if y.is_complex():
-            return torch.complex(self._adjoint_to(y.real), self._adjoint_to(y.imag))
-        return self.base.adjoint(y).real
 
 
 def transposed_grid(x: Tensor, columns: int) -> Tensor:

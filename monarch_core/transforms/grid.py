@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, arange
 
+from ..linear_operator import LinearOperator, arrow, checked_dtype
+from ..monarch import Monarch
 from .fourier import dft_spec
 from .fourier_factors import root_of_unity
-from .linear_operator import LinearOperator, arrow, checked_dtype
-from .operator import Monarch
 from .trigonometric import trigonometric_spec
 from .twisted_dft import Norm
 

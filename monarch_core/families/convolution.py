@@ -16,10 +16,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .fixed import RealPart
-from .fourier_factors import fourier_blocks, fourier_monarch, stride_order
-from .linear_operator import LinearOperator, checked_dtype
-from .sizes import Blocks, is_prime
+from ..linear_operator import LinearOperator, RealPart, checked_dtype
+from ..sizes import Blocks, is_prime
+from ..transforms.fourier_factors import fourier_blocks, fourier_monarch, stride_order
 
 Mode = Literal["circular", "full", "same", "valid"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import torch
 
-from .fixed import Resize
-from .linear_operator import LinearOperator, Product
-from .operator import Monarch
-from .sizes import composite_size, near_sqrt
+from ..linear_operator import LinearOperator, Product
+from ..monarch import Monarch
+from ..reordering import Resize
+from ..sizes import composite_size, near_sqrt
 
 
 def mm_star(

@@ -8,9 +8,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from ..linear_operator import LinearOperator, common_dtype
+from ..sizes import Blocks
 from .fourier import dft
-from .linear_operator import LinearOperator, common_dtype
-from .sizes import Blocks
 from .trigonometric import dct, dst
 from .twisted_dft import Norm
 

@@ -1,4 +1,4 @@
-"""Module surgery: names, flags, dtypes and ties survive both ways; the paper's models have the paper's sizes."""
+"""Conversion of models: names, flags, dtypes and ties survive both ways; the paper's models have the paper's sizes."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Structured families of matrices that are products of Monarch matrices."""

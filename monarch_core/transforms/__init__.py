@@ -1,0 +1,1 @@
+"""Fast transforms in closed form: one per axis, several axes, grids and the sphere."""
