@@ -2,12 +2,12 @@
 
 A command is a function with one parameter, a dataclass. The dataclass's fields become `--dashed-flags`,
 the string under a field its help, fields without a default positional arguments, bool fields bare flags.
+Where the dataclass has a registry of models, the options of every model become flags too.
 Values come from, in rising order: the field's default, the preset, `--config file.yaml`, the flags.
 A mistake is answered with one line and exit status 2.
 """
 
 import dataclasses
-import difflib
 import re
 import sys
 import types
@@ -16,13 +16,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.errors import UserError
+from lab.errors import UserError, nearest
 from lab.presets import apply_preset
+from lab.registry import Option, Registry
 
 if typing.TYPE_CHECKING:
     from jsonargparse import ArgumentParser
 
 Command = Callable[[Any], Any]
+HEADINGS = ("run", "data", "model", "training", "hardware")
+"""The groups of options in --help, in this order."""
 
 
 def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None = None) -> int:
@@ -62,15 +65,36 @@ def parse(
     import argparse
 
     parser = _parser(config_class, prog, command, others or {})
-    words = _with_bracketed_lists(config_class, [_with_underscores_as_dashes(word) for word in words])
+    words = [_flag_as_defined(word, config_class) for word in words]
+    words = _with_bracketed_lists(config_class, words)
+    preset: dict[str, Any] = {}
     try:
         if not {"-h", "--help"} & set(words):
-            apply_preset(parser, config_class, words)
+            preset = apply_preset(parser, config_class, words)
         namespace = parser.parse_args(words)
     except argparse.ArgumentError as error:
         raise UserError(_explain(error, parser, config_class, prog)) from error
-    values = {field.name: getattr(namespace, field.name) for field in dataclasses.fields(config_class)}
+    registry = _registry(config_class)
+    values = {
+        entry.name: getattr(namespace, entry.name)
+        for entry in dataclasses.fields(config_class)
+        if not (registry and entry.name == "options")
+    }
+    if registry is not None:
+        # A preset speaks of whatever model is chosen: what that model does not have, it passes over.
+        own = registry[values["model"]].defaults
+        usual = {key: value for key, value in preset.items() if key in own}
+        given = {key: getattr(namespace, key) for key in registry.options()}
+        values["options"] = usual | {key: value for key, value in given.items() if value is not None}
     return config_class(**values)
+
+
+def _registry(config_class: type[Any]) -> Registry | None:
+    return getattr(config_class, "registry", None) if "options" in _field_names(config_class) else None
+
+
+def _field_names(config_class: type[Any]) -> list[str]:
+    return [entry.name for entry in dataclasses.fields(config_class)]
 
 
 def _choose(commands: Mapping[str, Command], words: list[str]) -> tuple[str, Command]:
@@ -82,7 +106,7 @@ def _choose(commands: Mapping[str, Command], words: list[str]) -> tuple[str, Com
     names = ", ".join(name for name in commands if name)
     if not positional:
         raise UserError(f"a command is missing; choose one of {names}.")
-    raise UserError(f"there is no command {words[0]!r}{_nearest(words[0], commands)}; choose one of {names}.")
+    raise UserError(f"there is no command {words[0]!r}{nearest(words[0], commands)}; choose one of {names}.")
 
 
 def _config_class(command: Command) -> type[Any]:
@@ -105,15 +129,118 @@ def _parser(
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     description = (command.__doc__ if command else config_class.__doc__) or ""
     names = [name for name in others if name and not prog.endswith(f" {name}")]
-    epilog = f"other commands: {', '.join(names)}" if names else None
-    parser = ArgumentParser(prog=prog, description=description, epilog=epilog, exit_on_error=False)
+    parser = ArgumentParser(
+        prog=prog,
+        usage=" ".join([prog, *(name.upper() for name in _positionals(config_class)), "[--options]"]),
+        description=description,
+        epilog=f"other commands: {', '.join(names)}" if names else None,
+        exit_on_error=False,
+        formatter_class=_help_formatter(),
+    )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_class_arguments(config_class, as_group=False, as_positional=True)
+    registry = _registry(config_class)
+    parser.add_class_arguments(
+        config_class, as_group=False, as_positional=True, skip={"options"} if registry else set()
+    )
+    if registry is not None:
+        for models in registry.options().values():
+            option = next(iter(models.values()))
+            hint = option.type | None
+            parser.add_argument(
+                f"--{option.name}", type=hint, default=None, help=_option_help(models, registry)
+            )
     for action in parser._actions:
         _use_dashes(parser, action)
-        if typing.get_type_hints(config_class).get(action.dest) is bool:
+        if action.dest == "model" and registry is not None:
+            action.help = f"{action.help} {'; '.join(f'{e.name}: {e.summary}' for e in registry.values())}."
+        if _type_of(config_class, action.dest) is bool:
             action.nargs, action.const = "?", True
+    _group_actions(parser, config_class)
     return parser
+
+
+def _type_of(config_class: type[Any], dest: str) -> Any:
+    """The type of an option, be it a field or an option of a model."""
+    registry = _registry(config_class)
+    hint = typing.get_type_hints(config_class).get(dest)
+    if hint is None and registry is not None and dest in registry.options():
+        hint = next(iter(registry.options()[dest].values())).type
+    return _without_none(hint)
+
+
+def _option_help(models: Mapping[str, Option], registry: Registry) -> str:
+    """What an option of some models does, whose it is, and what it is by default."""
+    texts = {option.help for option in models.values()}
+    assert len(texts) == 1, f"{next(iter(models))} and others describe one option differently: {texts}"
+    defaults: dict[str, list[str]] = {}
+    for model, option in models.items():
+        defaults.setdefault(_shown_default(option.default), []).append(model)
+    usual = max(defaults, key=lambda shown: len(defaults[shown]))
+    special = [
+        f"{shown or 'none'} for {', '.join(which)}" for shown, which in defaults.items() if shown != usual
+    ]
+    told = "; ".join([usual, *special] if usual else special)
+    whose = "" if len(models) == len(registry) else f"{', '.join(models)}: "
+    return f"{whose}{texts.pop()}" + (f" (default: {told})" if told else "")
+
+
+def _shown_default(value: Any) -> str:
+    if value is None or value is False or value == [] or value == "":
+        return ""
+    return ",".join(str(each) for each in value) if isinstance(value, list | tuple) else str(value)
+
+
+def _group_actions(parser: "ArgumentParser", config_class: type[Any]) -> None:
+    """Put the options under the headings of the classes that define them (`group`); models' options under model."""
+    registry = _registry(config_class)
+    heading = {}
+    for kind in config_class.__mro__:  # the class furthest up that has the field is the one that defined it
+        for name in getattr(kind, "__annotations__", {}):
+            heading[name] = kind.__dict__.get("group", "training" if hasattr(kind, "group") else None)
+    for name in registry.options() if registry else ():
+        heading[name] = "model"
+    found = [title for title in HEADINGS if title in heading.values()]
+    groups = {title: parser.add_argument_group(f"{title} options") for title in found}
+    plain = parser._optionals._group_actions
+    for action in list(plain):
+        title = heading.get(action.dest)
+        if title in groups:
+            plain.remove(action)
+            groups[title]._group_actions.append(action)
+
+
+def _help_formatter() -> Any:
+    """Help with the default behind each option that has one, and nothing about Python's types."""
+    import argparse
+
+    class Formatter(argparse.HelpFormatter):
+        def __init__(self, prog: str, **options: Any) -> None:
+            super().__init__(prog, max_help_position=28, **options)
+
+        def _get_help_string(self, action: Any) -> str:
+            text = action.help or ""
+            shown = "" if action.default is argparse.SUPPRESS else _shown_default(action.default)
+            return text if not shown or "(default" in text else f"{text} (default: {shown})"
+
+        def _format_action_invocation(self, action: Any) -> str:
+            if not action.option_strings:
+                return str(action.dest).upper()
+            words = ", ".join(action.option_strings)
+            if action.nargs in (0, "?"):
+                return words
+            choices = _choices(action)
+            return f"{words} {choices or action.dest.rsplit('_', 1)[-1].upper()}"
+
+    return Formatter
+
+
+def _choices(action: Any) -> str:
+    """The values of a Literal, in braces, where they are few."""
+    hint = _without_none(getattr(action, "_typehint", None))
+    if typing.get_origin(hint) is not typing.Literal:
+        return ""
+    text = "{" + ",".join(str(choice) for choice in typing.get_args(hint)) + "}"
+    return text if len(text) < 50 else ""
 
 
 def _use_dashes(parser: "ArgumentParser", action: Any) -> None:
@@ -130,6 +257,15 @@ def _with_underscores_as_dashes(word: str) -> str:
     if not flag.startswith("--") or flag == "--print_config":
         return word
     return flag.replace("_", "-") + equals + value
+
+
+def _flag_as_defined(word: str, config_class: type[Any]) -> str:
+    """A flag with dashes, and by the option's own name where it was called by an alias."""
+    flag, equals, value = _with_underscores_as_dashes(word).partition("=")
+    for alias, name in getattr(config_class, "aliases", {}).items():
+        if flag == f"--{alias.replace('_', '-')}":
+            flag = f"--{name.replace('_', '-')}"
+    return flag + equals + value
 
 
 def _with_bracketed_lists(config_class: type[Any], words: list[str]) -> list[str]:
@@ -169,15 +305,14 @@ def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any]
     ]
     if match := re.search(r"[Uu]nrecognized arguments: (.*)", text):
         word = match.group(1).split()[0]
-        near = _nearest(word.partition("=")[0], flags)
+        near = nearest(word.partition("=")[0], flags)
         return f"there is no option {word}{near}; {prog} --help lists them all."
     if match := re.search(r"Parser key \"([\w.]+)\":", text):
         key = match.group(1)
         return f"--{key.replace('_', '-')} {_expectation(config_class, key, text)}."
     if match := re.search(r"Option '([\w.]+)' is not accepted", text):
         key = match.group(1)
-        fields = [field.name for field in dataclasses.fields(config_class)]
-        return f"the configuration has no entry {key!r}{_nearest(key, fields)}."
+        return f"the configuration has no entry {key!r}{nearest(key, _field_names(config_class))}."
     if match := re.search(r"required.*?:? ['\"]?([\w, ]+)", text):
         return f"{match.group(1).strip()} is missing; {prog} --help shows how to give it."
     return " ".join(text.removeprefix("argument ").split()).rstrip(".") + "."
@@ -190,10 +325,10 @@ def _expectation(config_class: type[Any], key: str, text: str) -> str:
     if match is None:
         return " ".join(text.split("\n", 1)[-1].split()).rstrip(".")
     came = match.group(1).strip()
-    hint = _without_none(typing.get_type_hints(config_class).get(key, str))
+    hint = _type_of(config_class, key) or str
     if typing.get_origin(hint) is typing.Literal:
         choices = [str(choice) for choice in typing.get_args(hint)]
-        return f"takes one of {', '.join(choices)}, not {came!r}{_nearest(came, choices)}"
+        return f"takes one of {', '.join(choices)}, not {came!r}{nearest(came, choices)}"
     if hint in (int, float):
         return f"takes {'a whole number' if hint is int else 'a number'}, not {came!r}"
     return f"takes a value of type {getattr(hint, '__name__', hint)}, not {came!r}"
@@ -205,14 +340,6 @@ def _without_none(hint: Any) -> Any:
         return hint
     kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
     return kinds[0] if len(kinds) == 1 else hint
-
-
-def _nearest(word: str, choices: Sequence[str] | Mapping[str, Any]) -> str:
-    """`; did you mean X?` where something is close enough, otherwise nothing."""
-    close = difflib.get_close_matches(word, [choice for choice in choices if choice], n=3, cutoff=0.5)
-    # Of equally close words the one with the same letters: a transposition is the commonest slip.
-    best = max(close, key=lambda choice: sorted(choice) == sorted(word), default=None)
-    return f" (did you mean {best}?)" if best else ""
 
 
 def existing_file(path: str | Path, flag: str) -> Path:

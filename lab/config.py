@@ -1,36 +1,23 @@
-"""The options that every experiment has, whatever it trains."""
+"""The options that every experiment has, whatever it trains. Configs are frozen: they are read, never written."""
 
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from lab.errors import UserError
 from lab.files import write_text
 from lab.presets import Preset
+from lab.registry import Registry
 
 Schedule = Literal["constant", "cosine", "step", "one-cycle"]
 
 
-@dataclass
-class ExperimentConfig:
-    """Options of a training run. Applications derive from it and add their own."""
+@dataclass(frozen=True)
+class RunOptions:
+    """Which run it is."""
 
-    app: ClassVar[str]
-    """The application's name: its folder under runs/ and configs/."""
-
-    # What may differ between a run and its continuation: where it runs, not what it computes.
-    placement: ClassVar[frozenset[str]] = frozenset(
-        {
-            "resume",
-            "accelerator",
-            "devices",
-            "num_nodes",
-            "num_workers",
-            "threads",
-            "logger",
-            "checkpoint_minutes",
-        }
-    )
+    group: ClassVar[str] = "run"
 
     preset: Preset = "auto"
     """paper: the paper's protocol. laptop: minutes on 2 CPU cores. smoke: seconds, for trying things out.
@@ -42,10 +29,29 @@ class ExperimentConfig:
     seed: int = 0
     """Seed of everything random: weights, order of the data, noise."""
 
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is trained. The options of each model are those of its entry in the application's registry."""
+
+    group: ClassVar[str] = "model"
+
+    model: str = ""
+    """What to train."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the model; each is a flag of its own."""
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How it is trained."""
+
+    group: ClassVar[str] = "training"
+
     epochs: int = 10
     """Epochs, each with a validation at its end: passes over the training data, unless --epoch-steps says otherwise."""
     epoch_steps: int | None = None
-    """Optimiser steps of an epoch; one pass over the training data when not given."""
+    """Optimiser steps per epoch; one pass over the training data when not given."""
     batch_size: int = 20
     """Samples per optimiser step, over all devices together."""
     lr: float = 1e-3
@@ -60,6 +66,13 @@ class ExperimentConfig:
     """With --schedule step: epochs after which the learning rate is halved."""
     grad_clip: float | None = None
     """Largest norm of the gradient; larger ones are scaled down to it."""
+
+
+@dataclass(frozen=True)
+class HardwareOptions:
+    """Where it runs: nothing here changes what is computed."""
+
+    group: ClassVar[str] = "hardware"
 
     accelerator: str = "auto"
     """cpu, gpu, mps, or auto (what is there)."""
@@ -76,16 +89,39 @@ class ExperimentConfig:
     logger: Literal["csv", "tensorboard", "wandb"] = "csv"
     """A further log beside metrics.csv, which is always written."""
 
+
+@dataclass(frozen=True)
+class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOptions):
+    """Options of a training run. Applications derive from it and add their own."""
+
+    app: ClassVar[str]
+    """The application's name: its folder under runs/ and configs/."""
+    package: ClassVar[str]
+    """The application's package: `python -m <package>.train` trains."""
+    registry: ClassVar[Registry]
+    """The application's models."""
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Other names of options that published commands use: {alias: option}."""
+    group: ClassVar[str] = "training"
+    """The heading in --help of the options that a class defines."""
+
+    # Where and how a run was placed and called, not what it computes: may differ between a run and its continuation.
+    # A preset is a source of values, and those are options of their own.
+    placement: ClassVar[frozenset[str]] = frozenset({"preset", "name", "resume"}) | {
+        entry.name for entry in fields(HardwareOptions)
+    }
+
     def __post_init__(self) -> None:
+        settle(self, options=self.registry.settled(self.model, self.options))
         for key in ("epochs", "batch_size", "devices", "num_nodes", "step_size"):
             if getattr(self, key) < 1:
-                raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {getattr(self, key)}.")
+                raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
         for key in ("lr", "checkpoint_minutes"):
             if not getattr(self, key) > 0:
-                raise UserError(f"--{key.replace('_', '-')} must be above 0, not {getattr(self, key)}.")
+                raise UserError(f"{flag(key)} must be above 0, not {getattr(self, key)}.")
         for key in ("weight_decay", "warmup_steps", "num_workers", "seed"):
             if getattr(self, key) < 0:
-                raise UserError(f"--{key.replace('_', '-')} must not be negative; {getattr(self, key)} is.")
+                raise UserError(f"{flag(key)} must not be negative; {getattr(self, key)} is.")
         if self.epoch_steps is not None and self.epoch_steps < 1:
             raise UserError(f"--epoch-steps must be at least 1, not {self.epoch_steps}.")
         if self.batch_size % (self.devices * self.num_nodes):
@@ -102,12 +138,31 @@ class ExperimentConfig:
 
     def label(self) -> str:
         """A few words that tell this run from its neighbours; applications add theirs."""
-        return f"seed{self.seed}"
+        return f"{self.model}-seed{self.seed}"
+
+
+def flag(key: str) -> str:
+    """An option as it is written on the command line.
+
+    >>> flag("batch_size")
+    '--batch-size'
+    """
+    return f"--{key.replace('_', '-')}"
+
+
+def settle(config: Any, **values: Any) -> None:
+    """Fill in values that follow from others. For `__post_init__` only: afterwards a config never changes."""
+    for key, value in values.items():
+        object.__setattr__(config, key, value)
 
 
 def as_plain_dict(config: Any) -> dict[str, Any]:
-    """A config as plain values that YAML and JSON can hold."""
-    return {key: _plain(value) for key, value in asdict(config).items()}
+    """A config as plain values that YAML and JSON can hold, the model's options beside the others."""
+    values: dict[str, Any] = {}
+    for entry in fields(config):
+        value = getattr(config, entry.name)
+        values |= dict(value) if entry.name == "options" else {entry.name: value}
+    return {key: _plain(value) for key, value in values.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -123,15 +178,25 @@ def write_yaml(config: Any, path: Path) -> None:
     write_text(path, yaml.safe_dump(as_plain_dict(config), sort_keys=False))
 
 
+def defaults(config_class: type[ExperimentConfig], model: str) -> dict[str, Any]:
+    """The value of every option that was not given, the model's own among them, as plain values."""
+    own = {entry.name: _plain(_default(entry)) for entry in fields(config_class) if entry.name != "options"}
+    named = config_class.registry[model].defaults if model in config_class.registry else {}
+    return own | {"model": model} | {key: _plain(value) for key, value in named.items()}
+
+
+def _default(entry: "Field[Any]") -> Any:
+    if entry.default_factory is not MISSING:
+        return entry.default_factory()
+    return None if entry.default is MISSING else entry.default
+
+
 def differences(config: ExperimentConfig, stored: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Options that change the result and differ from a stored config's: {name: (now, then)}.
 
     An option that did not exist then had, in effect, what is its default now.
     """
-    now = as_plain_dict(config)
-    defaults = {
-        field.name: None if field.default is MISSING else _plain(field.default) for field in fields(config)
-    }
-    then = {key: stored.get(key, defaults[key]) for key in now}
-    keys = [key for key in now if key not in config.placement | {"name"}]
+    now, usual = as_plain_dict(config), defaults(type(config), config.model)
+    then = {key: stored.get(key, usual[key]) for key in now}
+    keys = [key for key in now if key not in config.placement]
     return {key: (now[key], then[key]) for key in keys if now[key] != then[key]}

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,14 @@ def say(message: str) -> None:
     """Print one message as it is (square brackets are not markup) and note it in the open logs."""
     console().print(message, markup=False)
     note(message)
+
+
+def say_written(folder: Path, paths: Sequence[Path]) -> None:
+    """Say what was written: a few files by name, many by their number and the folder."""
+    if len(paths) <= 3:
+        say("wrote " + ", ".join(str(path) for path in paths))
+    else:
+        say(f"wrote {len(paths)} files to {folder}")
 
 
 def note(message: str) -> None:

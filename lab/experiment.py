@@ -26,9 +26,9 @@ class Experiment(pl.LightningModule, ABC):
     def __init__(self, model: nn.Module, config: ExperimentConfig) -> None:
         super().__init__()
         self.model, self.config = model, config
-        # Optimiser steps of the whole run; `fit` sets it. (Asking Lightning's Trainer for it would set the
-        # loaders up before a checkpoint is restored, and they would then begin their epoch anew.)
-        self.total_steps = 0
+        # Optimiser steps of the whole run and of an epoch; `fit` sets them. (Asking Lightning's Trainer for them would
+        # set the loaders up before a checkpoint is restored, and they would then begin their epoch anew.)
+        self.total_steps = self.epoch_steps = 1
 
     @abstractmethod
     def loss(self, batch: Any) -> Tensor:
@@ -66,12 +66,12 @@ class Experiment(pl.LightningModule, ABC):
         optimizer = torch.optim.AdamW(
             list(self.parameter_groups()), lr=config.lr, weight_decay=config.weight_decay, fused=True
         )
-        schedule = learning_rate_schedule(optimizer, config, self.total_steps)
+        schedule = learning_rate_schedule(optimizer, config, self.total_steps, self.epoch_steps)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def learning_rate_schedule(
-    optimizer: torch.optim.Optimizer, config: ExperimentConfig, total_steps: int
+    optimizer: torch.optim.Optimizer, config: ExperimentConfig, total_steps: int, epoch_steps: int
 ) -> torch.optim.lr_scheduler.LRScheduler:
     """The learning rate over `total_steps` optimiser steps, relative to each group's peak."""
     schedulers = torch.optim.lr_scheduler
@@ -79,7 +79,6 @@ def learning_rate_schedule(
         peaks = [group["lr"] for group in optimizer.param_groups]
         return schedulers.OneCycleLR(optimizer, max_lr=peaks, total_steps=total_steps, cycle_momentum=False)
     warmup = min(config.warmup_steps, total_steps)
-    steps_per_epoch = max(total_steps // config.epochs, 1)
 
     def factor(step: int) -> float:
         if step < warmup:
@@ -90,7 +89,7 @@ def learning_rate_schedule(
                 1 + float(torch.cos(torch.tensor(torch.pi * min(progress, 1.0), dtype=torch.float64)))
             )
         if config.schedule == "step":
-            return float(0.5 ** (step // (config.step_size * steps_per_epoch)))
+            return float(0.5 ** (step // (config.step_size * epoch_steps)))
         return 1.0
 
     return schedulers.LambdaLR(optimizer, factor)

@@ -3,12 +3,14 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lab.errors import UserError
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -81,6 +83,20 @@ def read_json(path: str | Path) -> Any:
         raise UserError(f"there is no file {path}.") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not valid JSON ({error}); restore or delete it.") from error
+
+
+def kept(folder: Path, key: Any, compute: Callable[[], T]) -> T:
+    """The JSON-like value that `compute` gives, computed once per key and kept in a file of `folder`."""
+    path = folder / f"{fingerprint(key)}.json"
+    if not path.exists():
+        write_json(path, compute())
+    value: T = read_json(path)
+    return value
+
+
+def content_hash(path: Path) -> str:
+    """A hash of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def fingerprint(value: Any) -> str:

@@ -19,26 +19,30 @@ if typing.TYPE_CHECKING:
 Preset = Literal["auto", "paper", "laptop", "smoke"]
 
 
-def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Sequence[str]) -> None:
-    """Make the preset named on the command line (or in its config file) the parser's defaults.
+def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Sequence[str]) -> dict[str, Any]:
+    """Make the preset named on the command line (or in its config file) the parser's defaults; return its values.
 
     A class takes part by having a field `preset` and a class attribute `app`; `presets_by` may name the field whose
-    values have presets of their own.
+    values have presets of their own. Options of models are left to the caller, who knows which model is meant.
     """
     app = getattr(config_class, "app", None)
     if app is None or "preset" not in config_class.__dataclass_fields__:
-        return
+        return {}
     asked = _asked_for("preset", words) or str(config_class.__dataclass_fields__["preset"].default)
     name, reason = _automatic() if asked == "auto" else (asked, "as asked")
     if name not in typing.get_args(Preset):
-        return  # the parser will object, quoting the flag
+        return {}  # the parser will object, quoting the flag
     by = getattr(config_class, "presets_by", None)
     value = _asked_for(by, words) if by else None
     if value is not None and not (presets_dir(app) / value).is_dir():
         value = None  # the default, or a mistake to which the parser will object
-    parser.set_defaults({**read_preset(app if value is None else f"{app}/{value}", name), "preset": name})
+    values = read_preset(app if value is None else f"{app}/{value}", name) | {"preset": name}
+    parser.set_defaults(
+        {key: each for key, each in values.items() if key in config_class.__dataclass_fields__}
+    )
     if not any(word.startswith("--print_config") for word in words):
         say(f"preset {name}: {reason}")
+    return values
 
 
 def read_preset(app: str, name: str) -> dict[str, Any]:

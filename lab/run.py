@@ -1,19 +1,26 @@
 """A run's folder: `runs/<app>/<name>/`, owned by one run at a time."""
 
-import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
+
+from filelock import BaseFileLock
 
 from lab import manifest
 from lab.config import ExperimentConfig, differences, write_yaml
 from lab.console import close_log, is_first_process, open_log, say
 from lab.errors import UserError
 from lab.files import read_json, unwritable, write_json
+from lab.locks import try_lock
 from lab.paths import runs_dir
 
 _NAME_FOR_CHILDREN = "MONARCH_RUN_NAME"
+_continued_by: ContextVar[str | None] = ContextVar("continued_by", default=None)
 
 
 class Run:
@@ -27,7 +34,7 @@ class Run:
     def __init__(self, folder: Path, config: ExperimentConfig) -> None:
         self.folder, self.config = folder, config
         self.manifest: dict[str, Any] = {}
-        self._lock: IO[str] | None = None
+        self._lock: BaseFileLock | None = None
         self._begun = time.monotonic()
 
     @classmethod
@@ -38,8 +45,7 @@ class Run:
             raise UserError(
                 f"--name must be a plain folder name, not {name!r}; MONARCH_RUNS moves the runs elsewhere."
             )
-        run = cls(runs_dir() / config.app / name, config)
-        config.name = name
+        run = cls(runs_dir() / config.app / name, replace(config, name=name))
         # Processes that Lightning launches repeat this command and must find the same folder.
         os.environ[_NAME_FOR_CHILDREN] = name
         if is_first_process():
@@ -48,6 +54,8 @@ class Run:
             except BaseException:
                 run.close()
                 raise
+        elif (run.folder / "manifest.json").is_file():
+            run.manifest = read_json(run.folder / "manifest.json")  # of the process that launched this one
         return run
 
     @property
@@ -66,12 +74,9 @@ class Run:
         return self.folder / "figures"
 
     def resume_command(self) -> str:
-        """The command that continues this run; of a table, the command of the whole table, which goes on by itself."""
-        command = manifest.command_line()
-        module = command.split(" --")[0]
-        if module.endswith(".table"):
-            return command
-        return f"{module} --config {self.folder / 'config.yaml'} --resume"
+        """The command that continues this run, or the whole campaign that it is part of."""
+        module = manifest.command_line().split(" --")[0]
+        return _continued_by.get() or f"{module} --config {self.folder / 'config.yaml'} --resume"
 
     def update(self, **entries: Any) -> None:
         """Change entries of the manifest; the wall time grows by this session's."""
@@ -97,7 +102,7 @@ class Run:
         os.environ.pop(_NAME_FOR_CHILDREN, None)
         close_log(self.folder / "log.txt")
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     def _claim(self, data: dict[str, Any] | None) -> None:
@@ -128,13 +133,11 @@ class Run:
         say(f"run folder {self.folder}")
 
     def _take_lock(self) -> None:
-        self._lock = (self.folder / ".lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        self._lock = try_lock(self.folder / ".lock")
+        if self._lock is None:
             raise UserError(
                 f"another process is working in {self.folder}; wait for it or choose another --name."
-            ) from error
+            )
 
     def _refuse_other_options(self, stored: Path) -> None:
         import yaml
@@ -155,6 +158,16 @@ class Run:
                 f"{self.folder} was trained on other data (fingerprint {before}, now {now}); "
                 "give it the same data, or start a new run under another --name."
             )
+
+
+@contextmanager
+def continued_by(command: str) -> Iterator[None]:
+    """Runs within the block are part of a campaign: when interrupted, they are continued by its command."""
+    token = _continued_by.set(command)
+    try:
+        yield
+    finally:
+        _continued_by.reset(token)
 
 
 def _fresh_name(config: ExperimentConfig) -> str:

@@ -7,10 +7,13 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from lab.console import console
 from lab.files import write_text
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,24 @@ class Score:
         return cls(statistics.fmean(values), error, len(values))
 
 
+FOLDED = 16
+"""Characters per line that a column of text keeps on a narrow terminal."""
+
 Cell = str | int | float | Score | None
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the key of its cells, its title, which direction is better and how many decimals to show."""
+    """A column: the key of its cells, its title, which direction is better and how many decimals to show.
+
+    An `extra` column is shown on a terminal only where there is room for it; files always have it.
+    """
 
     key: str
     title: str
     better: Literal["lower", "higher"] | None = None
     digits: int = 4
+    extra: bool = False
 
 
 @dataclass
@@ -119,18 +129,49 @@ class Table:
         return text.getvalue()
 
     def print(self) -> None:
-        """Show the table on the terminal."""
+        """Show the table on the terminal. Text may be folded, numbers never are; extra columns appear if they fit.
+
+        On a terminal too narrow for the table, each row becomes a list.
+        """
+        shown, room = list(self.columns), console().width
+        while self._width(shown) > room and any(column.extra for column in shown):
+            shown.remove([column for column in shown if column.extra][-1])
+        if self._width(shown) > room:
+            self._print_as_lists()
+        else:
+            console().print(self._rich(shown))
+
+    def _width(self, columns: Sequence[Column]) -> int:
+        """The least width of the table: titles fold at their spaces, text to FOLDED characters, numbers not at all."""
+        widths = []
+        for column in columns:
+            cells = max((len(self._shown(row, column, "±", "{}")) for row in self.rows), default=0)
+            title = max(len(word) for word in column.title.split() or [""])
+            widths.append(max(title, min(cells, FOLDED) if self._is_text(column) else cells))
+        return sum(widths) + 3 * len(widths) + 1
+
+    def _rich(self, columns: Sequence[Column]) -> "RichTable":
         from rich.table import Table as RichTable
 
         table = RichTable(title=self.caption or None, title_justify="left")
-        for column in self.columns:
-            table.add_column(column.title, justify="left" if self._is_text(column) else "right")
+        for column in columns:
+            text = self._is_text(column)
+            cells = [len(self._shown(row, column, "±", "{}")) for row in self.rows]
+            least = None if text else max(cells, default=None)
+            table.add_column(column.title, justify="left" if text else "right", min_width=least)
         for index, row in enumerate(self.rows):
             following = self.rows[index + 1] if index + 1 < len(self.rows) else row
             ends_group = self.group is not None and following.get(self.group) != row.get(self.group)
-            cells = [self._shown(row, column, "±", "[bold]{}[/bold]") for column in self.columns]
-            table.add_row(*cells, end_section=ends_group)
-        console().print(table)
+            cells_shown = [self._shown(row, column, "±", "[bold]{}[/bold]") for column in columns]
+            table.add_row(*cells_shown, end_section=ends_group)
+        return table
+
+    def _print_as_lists(self) -> None:
+        console().print(self.caption, markup=False)
+        for row in self.rows:
+            cells = {c.title: self._shown(row, c, "±", "[bold]{}[/bold]") for c in self.columns}
+            lines = [f"{title}: {cell}" for title, cell in cells.items() if cell]
+            console().print("\n  ".join(lines))
 
     def save(self, folder: Path, stem: str) -> list[Path]:
         """Write `stem`.md, .csv and .tex into `folder`; return their paths."""

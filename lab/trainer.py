@@ -1,10 +1,13 @@
 """Train an experiment: one function from config to finished run."""
 
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence, Sized
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import lightning.pytorch as pl
 import torch
@@ -19,15 +22,49 @@ from lab.console import say
 from lab.errors import UserError
 from lab.experiment import Experiment
 from lab.loader import EpochBatches, TrainLoader
-from lab.quiet import quiet_lightning
 from lab.run import Run
 
 Collate = Callable[[list[Any]], Any]
 
+# Each pattern is the start of a warning of Lightning or torch that says nothing a user could act on.
+NOISE = (
+    r".*does not have many workers.*",  # num_workers is an option; small data loads faster without
+    r".*srun.*command is available.*",  # running without SLURM on a SLURM machine is fine
+    r".*The number of training batches .* is smaller than the logging interval.*",  # lab logs by epoch
+    r".*Found .* module\(s\) in eval mode.*",
+    r".*treespec, LeafSpec.*",  # a deprecation inside Lightning
+    r".*isinstance\(treespec, LeafSpec\).*",
+    r".*Checkpoint directory .* exists and is not empty.*",
+    r".*GPU available but not used.*",  # --accelerator cpu was asked for
+    r".*Grad strides do not match bucket view strides.*",  # an axis of length 1 has no meaningful stride
+    r".*barrier\(\) is using the device under current context.*",
+    r".*barrier\(\): using the device under current context.*",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long a run is. It follows from the options, or from a budget, and is recorded in the manifest."""
+
+    epochs: int
+    epoch_steps: int | None = None
+    """Optimiser steps per epoch; None for one pass over the training data."""
+
+    @classmethod
+    def of(cls, config: ExperimentConfig) -> Self:
+        """What the options say."""
+        return cls(config.epochs, config.epoch_steps)
+
+    @classmethod
+    def stored(cls, run: Run) -> Self | None:
+        """The plan that a resumed run began with."""
+        found = run.manifest.get("plan")
+        return None if found is None else cls(**found)
+
 
 def prepare(config: ExperimentConfig) -> None:
     """Set threads and seed; call it before the model is built."""
-    quiet_lightning()
+    _drop_known_noise()
     # Strongly damped values become denormal numbers, which slow a CPU down ten-fold.
     torch.set_flush_denormal(True)
     torch.set_num_threads(config.threads or max((os.cpu_count() or 1) // config.devices, 1))
@@ -41,15 +78,17 @@ def fit(
     run: Run,
     *,
     collate: Collate | None = None,
+    plan: Plan | None = None,
     callbacks: Sequence[pl.Callback] = (),
     validation_batch: int | None = None,
 ) -> dict[str, float]:
-    """Train until the last epoch, resuming where the run was left; return the best scores.
+    """Train until the last epoch of the plan, resuming where the run was left; return the best scores.
 
     The run's folder then holds metrics, checkpoint and best weights. Ctrl-C and SIGTERM save, print the
     command that resumes and leave with the usual exit status.
     """
     config = run.config
+    plan = Plan.stored(run) or plan or Plan.of(config)
     best = BestWeights(run)
     with caught_signals() as signals:
         own = [
@@ -60,16 +99,20 @@ def fit(
             *callbacks,
             Checkpoints(run, signals),
         ]
-        trainer = build_trainer(config, run, own)
+        trainer = build_trainer(config, run, plan, own)
         samples = len(cast(Sized, train))
-        batches = EpochBatches(samples, config.batch_size, config.seed, steps=config.epoch_steps)
-        experiment.total_steps = config.epochs * len(batches)
-        run.update(steps={"total": experiment.total_steps, "per_pass": batches.steps_per_pass})
-        module = _Data(train, validation, config, collate, validation_batch)
+        batches = EpochBatches(samples, config.batch_size, config.seed, steps=plan.epoch_steps)
+        experiment.total_steps = plan.epochs * len(batches)
+        experiment.epoch_steps = len(batches)
+        run.update(
+            plan=asdict(plan),
+            steps={"total": experiment.total_steps, "per_pass": batches.steps_per_pass},
+        )
+        module = _Data(train, validation, config, plan, collate, validation_batch)
         resume_from = _resume_from(run)
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
         say(
-            f"training {type(experiment.model).__name__}, {parameters:,} parameters, {config.epochs} epochs of "
+            f"training {type(experiment.model).__name__}, {parameters:,} parameters, {plan.epochs} epochs of "
             f"{len(batches)} steps, {samples} samples, on {_place(config, trainer)}"
         )
         try:
@@ -84,12 +127,12 @@ def fit(
     return best.best
 
 
-def build_trainer(config: ExperimentConfig, run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
+def build_trainer(config: ExperimentConfig, run: Run, plan: Plan, callbacks: list[pl.Callback]) -> pl.Trainer:
     """The Lightning Trainer that the config asks for; checkpoints, progress and CSV are lab's own."""
     processes = config.devices * config.num_nodes
     try:
         return pl.Trainer(
-            max_epochs=config.epochs,
+            max_epochs=plan.epochs,
             accelerator=config.accelerator,
             devices=config.devices,
             num_nodes=config.num_nodes,
@@ -118,11 +161,12 @@ class _Data(pl.LightningDataModule):
         train: Dataset[Any],
         validation: Dataset[Any],
         config: ExperimentConfig,
+        plan: Plan,
         collate: Collate | None,
         validation_batch: int | None,
     ) -> None:
         super().__init__()
-        self.train, self.validation, self.config = train, validation, config
+        self.train, self.validation, self.config, self.plan = train, validation, config, plan
         self.collate, self.validation_batch = collate, validation_batch
 
     def train_dataloader(self) -> TrainLoader:
@@ -133,7 +177,7 @@ class _Data(pl.LightningDataModule):
             self.config.seed,
             rank=self.trainer.global_rank,
             world=self.trainer.world_size,
-            steps=self.config.epoch_steps,
+            steps=self.plan.epoch_steps,
             num_workers=self.config.num_workers,
             collate=self.collate,
         )
@@ -165,11 +209,19 @@ def _further_logger(config: ExperimentConfig, run: Run) -> Any:
             return TensorBoardLogger(run.folder, name="", version="tensorboard")
         from lightning.pytorch.loggers import WandbLogger
 
-        return WandbLogger(name=config.name, project=f"monarch-{config.app}", save_dir=run.folder)
+        return WandbLogger(name=run.folder.name, project=f"monarch-{config.app}", save_dir=run.folder)
     except ModuleNotFoundError as error:
         raise UserError(
             f"--logger {config.logger} needs: pip install 'monarch-science[{config.logger}]'"
         ) from error
+
+
+def _drop_known_noise() -> None:
+    """Keep warnings that matter, drop the known noise of Lightning and torch."""
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning", "pytorch_lightning"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for pattern in NOISE:
+        warnings.filterwarnings("ignore", message=pattern)
 
 
 def _leave_process_group() -> None:

@@ -41,8 +41,8 @@ def save(path: Path, model: nn.Module, header: dict[str, Any]) -> None:
         save_file(tensors, temporary, metadata={"monarch": json.dumps(header)})
 
 
-def load(path: Path | str) -> Weights:
-    """Read a weights file; an absent, truncated or foreign one is a `UserError`."""
+def load(path: Path | str, app: str) -> Weights:
+    """Read a weights file of an application; an absent, truncated or foreign one is a `UserError`."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -57,4 +57,7 @@ def load(path: Path | str) -> Weights:
         ) from error
     if "monarch" not in metadata:
         raise UserError(f"{path} has no header of this suite, so the model it belongs to is unknown.")
-    return Weights(json.loads(metadata["monarch"]), tensors)
+    header = json.loads(metadata["monarch"])
+    if header.get("app") != app:
+        raise UserError(f"{path} holds a model of {header.get('app')}, not of {app}; give other weights.")
+    return Weights(header, tensors)

@@ -1,1 +1,1 @@
-"""The whole harness at work on a task of seconds: recover a fast transform from examples."""
+"""The smallest application: recover a hidden Monarch matrix from examples. It has the same files as pde and mri."""

@@ -1,33 +1,65 @@
-"""Options of the demonstration."""
+"""Options of the commands; nothing here needs torch."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
 
 from lab.config import ExperimentConfig
+from lab.demo.models import MODELS
 from lab.errors import UserError
+from lab.registry import Registry
 
 
-@dataclass
-class DemoConfig(ExperimentConfig):
-    """Options of `python -m lab.demo`."""
+@dataclass(frozen=True)
+class DataOptions:
+    """What is to be learned, and from how much."""
 
-    app: ClassVar[str] = "demo"
+    group: ClassVar[str] = "data"
 
-    model: Literal["monarch", "dense"] = "monarch"
-    """A Monarch matrix, or the dense matrix it is compared with."""
     size: int = 64
     """Length of the vectors; the hidden matrix is size x size."""
-    samples: int = 48
+    num_train: int = 48
     """Examples to learn from; fewer than --size, and a dense matrix cannot be determined."""
     noise: float = 0.01
     """Standard deviation of the noise on the examples' outputs."""
 
+
+@dataclass(frozen=True)
+class TrainConfig(DataOptions, ExperimentConfig):
+    """Options of `python -m lab.demo.train`."""
+
+    app: ClassVar[str] = "demo"
+    package: ClassVar[str] = "lab.demo"
+    registry: ClassVar[Registry] = MODELS
+
+    model: str = "monarch"
+    """What to train."""
+    flip: bool = False
+    """Train on -x and -y too, at random: a linear map does not mind."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size < 4 or self.samples < 1:
+        if self.size < 4 or self.num_train < 1:
             raise UserError(
-                f"--size must be at least 4 and --samples at least 1, not {self.size} and {self.samples}."
+                f"--size must be at least 4 and --num-train at least 1, not {self.size} and {self.num_train}."
             )
 
-    def label(self) -> str:
-        return f"{self.model}-{super().label()}"
+
+@dataclass(frozen=True)
+class EvalConfig:
+    """Options of `python -m lab.demo.eval`."""
+
+    out: Path | None = None
+    """Folder for the table and the figure; runs/demo/results by default."""
+
+
+@dataclass(frozen=True)
+class TableConfig(TrainConfig):
+    """Options of `python -m lab.demo.table`: those of training, given to every run, and which runs."""
+
+    models: list[str] = field(default_factory=lambda: list(MODELS))
+    """Models to train."""
+    seeds: int = 1
+    """Seeds of each, from 0."""
+    prefix: str = "table"
+    """Beginning of the runs' names; finished runs of the same name are not repeated."""

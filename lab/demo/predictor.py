@@ -1,0 +1,35 @@
+"""A trained model in use."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from lab import weights
+from lab.demo.models import build
+
+
+class Predictor:
+    """Predicts M x for vectors x (..., size)."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model.eval()
+
+    @property
+    def num_parameters(self) -> int:
+        """Real numbers that were trained."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    @torch.inference_mode()
+    def predict(self, x: Tensor) -> Tensor:
+        """M x."""
+        prediction: Tensor = self.model(x)
+        return prediction
+
+
+def load(path: str | Path) -> Predictor:
+    """The predictor that a weights file holds."""
+    file = weights.load(path, app="demo")
+    model = build(file.header["model"], file.header["size"], **file.header["options"])
+    file.load_into(model, path)
+    return Predictor(model)

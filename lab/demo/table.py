@@ -1,0 +1,33 @@
+"""`python -m lab.demo.table`: train every model, and write the table."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+
+from lab.cli import run
+from lab.demo.config import TableConfig, TrainConfig
+
+
+def table(config: TableConfig) -> None:
+    """Train what has not been trained yet, one run after another, then compare all; repeat it to continue."""
+    from lab.demo.eval import report
+    from lab.demo.train import train
+    from lab.paths import runs_dir
+    from lab.runs import train_missing
+
+    runs = train_missing(list(planned(config)), train)
+    report(runs, runs_dir() / TrainConfig.app / f"{config.prefix}-results")
+
+
+def planned(config: TableConfig) -> Iterator[TrainConfig]:
+    """The options of every run."""
+    shared = {entry.name: getattr(config, entry.name) for entry in fields(TrainConfig)}
+    for model in config.models:
+        for seed in range(config.seeds):
+            name = f"{config.prefix}-{model}-seed{seed}"
+            own = {"model": model, "options": {}, "seed": seed, "name": name, "resume": True}
+            yield TrainConfig(**{**shared, **own})
+
+
+if __name__ == "__main__":
+    sys.exit(run("python -m lab.demo.table", {"": table}))

@@ -1,0 +1,195 @@
+"""Finished runs: which of them belong together, what a table calls them, and training what is missing.
+
+Runs belong together, as seeds of one row, if they differ in nothing but the seed and in where and how they were run.
+Everything else that differs becomes part of the row's label. Both are computed from the stored options; there is no
+list of options that count.
+"""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lab import manifest
+from lab.config import ExperimentConfig, defaults
+from lab.console import say
+from lab.errors import UserError
+from lab.files import read_json
+from lab.paths import runs_dir
+from lab.run import continued_by
+
+C = TypeVar("C", bound=ExperimentConfig)
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that reached its last epoch: its folder, options and manifest."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    @property
+    def model(self) -> str:
+        """What was trained."""
+        return str(self.config["model"])
+
+    @property
+    def seed(self) -> int:
+        """The seed it was trained with."""
+        return int(self.config["seed"])
+
+    @property
+    def weights(self) -> Path:
+        """Its best weights."""
+        return self.folder / "weights.safetensors"
+
+    def metrics(self) -> list[dict[str, float]]:
+        """The rows of metrics.csv, as numbers."""
+        with (self.folder / "metrics.csv").open(encoding="utf-8") as file:
+            return [
+                {key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file)
+            ]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Runs that differ in the seed alone, and what a table calls them."""
+
+    label: str
+    runs: tuple[FinishedRun, ...]
+
+    @property
+    def model(self) -> str:
+        """What was trained."""
+        return self.runs[0].model
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The options of its first run."""
+        return self.runs[0].config
+
+
+def finished_runs(config_class: type[ExperimentConfig], folder: Path | None = None) -> list[FinishedRun]:
+    """All finished runs of an application, by folder name; none at all is a `UserError`."""
+    parent = folder or runs_dir() / config_class.app
+    runs = list(_finished(parent))
+    if not runs:
+        raise UserError(
+            f"there is no finished run in {parent}; train one first with: python -m {config_class.package}.train"
+        )
+    return runs
+
+
+def _finished(parent: Path) -> Iterator[FinishedRun]:
+    import yaml
+
+    for path in sorted(parent.glob("*/manifest.json")):
+        described = read_json(path)
+        if described.get("status") == "finished":
+            config = yaml.safe_load((path.parent / "config.yaml").read_text(encoding="utf-8"))
+            yield FinishedRun(path.parent, config, described)
+
+
+def rows(
+    runs: Iterable[FinishedRun], config_class: type[ExperimentConfig], apart: Iterable[str] = ()
+) -> list[Row]:
+    """The runs by row, in the order of the registry. `apart` names options that the table shows in columns of its own.
+
+    A label is the model's name and those options in which its rows differ, but for the commonest value of each. Of
+    runs that are equal even in the seed the last one counts.
+    """
+    runs, apart = list(runs), frozenset(apart)
+    identities = [_identity(run, config_class) for run in runs]
+    groups: dict[str, dict[int, FinishedRun]] = {}
+    of_group: dict[str, dict[str, Any]] = {}
+    for run, identity in zip(runs, identities, strict=True):
+        key = json.dumps(identity, sort_keys=True, default=str)
+        same = groups.setdefault(key, {})
+        if run.seed in same:
+            say(f"{same[run.seed].name} and {run.name} are equal in every option; the second counts")
+        same[run.seed] = run
+        of_group[key] = identity
+    found = []
+    for key, by_seed in groups.items():
+        model = of_group[key]["model"]
+        rivals = [identity for identity in of_group.values() if identity["model"] == model]
+        words = _differences(of_group[key], rivals, defaults(config_class, model), apart)
+        found.append(Row(", ".join([model, *words]), tuple(by_seed[seed] for seed in sorted(by_seed))))
+    order = list(config_class.registry)
+    return sorted(
+        found, key=lambda row: (order.index(row.model) if row.model in order else len(order), row.label)
+    )
+
+
+def _identity(run: FinishedRun, config_class: type[ExperimentConfig]) -> dict[str, Any]:
+    """Everything that decides what a run computed, but for the seed. Data counts by its content, not by its path."""
+    options = defaults(config_class, run.model) | dict(run.config)
+    ignored = config_class.placement | {"seed", "data"}
+    identity = {key: value for key, value in options.items() if key not in ignored and value is not None}
+    data = run.manifest.get("data") or {}
+    return identity | {"data": data.get("source", data.get("fingerprint"))}
+
+
+def _differences(
+    mine: Mapping[str, Any],
+    rivals: Sequence[Mapping[str, Any]],
+    usual: Mapping[str, Any],
+    apart: frozenset[str],
+) -> list[str]:
+    words = []
+    for key in dict.fromkeys(key for identity in rivals for key in identity):
+        values = [identity.get(key) for identity in rivals]
+        counts = Counter(map(str, values))
+        if len(counts) == 1 or key in apart:
+            continue
+        most = max(counts.values())
+        commonest = [value for value in counts if counts[value] == most]
+        # Where no value is the commonest the default goes without saying; failing that, none does.
+        default = str(usual.get(key))
+        unsaid = commonest[0] if len(commonest) == 1 else default if default in commonest else None
+        if str(mine.get(key)) != unsaid:
+            words.append(_said(key, mine.get(key)))
+    return words
+
+
+def _said(key: str, value: Any) -> str:
+    """An option as words: `modes 8`, `symmetries`, `no symmetries`.
+
+    >>> _said("batch_size", 4), _said("symmetries", True), _said("lr", 0.001), _said("padding", None)
+    ('batch size 4', 'symmetries', 'lr 0.001', 'no padding')
+    """
+    name = key.replace("_", " ")
+    if value is True:
+        return name
+    if value is None or value is False:
+        return f"no {name}"
+    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def train_missing(wanted: Sequence[C], train: Callable[[C], Any]) -> list[FinishedRun]:
+    """Train every run that is not finished yet, one after the other; return them all. Each has a name."""
+    command = manifest.command_line()
+    for number, config in enumerate(wanted, start=1):
+        assert config.name is not None
+        finished = _is_finished(runs_dir() / config.app / config.name)
+        say(f"run {number}/{len(wanted)}, {config.name}" + (": finished before" if finished else ""))
+        if not finished:
+            with continued_by(command):
+                train(config)
+    names = {config.name for config in wanted}
+    return [run for run in finished_runs(type(wanted[0])) if run.name in names]
+
+
+def _is_finished(folder: Path) -> bool:
+    path = folder / "manifest.json"
+    return path.is_file() and read_json(path).get("status") == "finished"
