@@ -10,22 +10,20 @@ A mistake is answered with one line and exit status 2.
 import dataclasses
 import re
 import sys
-import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lab.errors import UserError, nearest
+from lab.help import Formatter, group_actions, option_help, without_none
 from lab.presets import apply_preset
-from lab.registry import Option, Registry
+from lab.registry import Registry
 
 if typing.TYPE_CHECKING:
     from jsonargparse import ArgumentParser
 
 Command = Callable[[Any], Any]
-HEADINGS = ("run", "data", "model", "training", "hardware")
-"""The groups of options in --help, in this order."""
 
 
 def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None = None) -> int:
@@ -135,7 +133,7 @@ def _parser(
         description=description,
         epilog=f"other commands: {', '.join(names)}" if names else None,
         exit_on_error=False,
-        formatter_class=_help_formatter(),
+        formatter_class=Formatter,
     )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
     registry = _registry(config_class)
@@ -147,7 +145,7 @@ def _parser(
             option = next(iter(models.values()))
             hint = option.type | None
             parser.add_argument(
-                f"--{option.name}", type=hint, default=None, help=_option_help(models, registry)
+                f"--{option.name}", type=hint, default=None, help=option_help(models, registry)
             )
     for action in parser._actions:
         _use_dashes(parser, action)
@@ -155,7 +153,7 @@ def _parser(
             action.help = f"{action.help} {'; '.join(f'{e.name}: {e.summary}' for e in registry.values())}."
         if _type_of(config_class, action.dest) is bool:
             action.nargs, action.const = "?", True
-    _group_actions(parser, config_class)
+    group_actions(parser, config_class, registry)
     return parser
 
 
@@ -165,82 +163,7 @@ def _type_of(config_class: type[Any], dest: str) -> Any:
     hint = typing.get_type_hints(config_class).get(dest)
     if hint is None and registry is not None and dest in registry.options():
         hint = next(iter(registry.options()[dest].values())).type
-    return _without_none(hint)
-
-
-def _option_help(models: Mapping[str, Option], registry: Registry) -> str:
-    """What an option of some models does, whose it is, and what it is by default."""
-    texts = {option.help for option in models.values()}
-    assert len(texts) == 1, f"{next(iter(models))} and others describe one option differently: {texts}"
-    defaults: dict[str, list[str]] = {}
-    for model, option in models.items():
-        defaults.setdefault(_shown_default(option.default), []).append(model)
-    usual = max(defaults, key=lambda shown: len(defaults[shown]))
-    special = [
-        f"{shown or 'none'} for {', '.join(which)}" for shown, which in defaults.items() if shown != usual
-    ]
-    told = "; ".join([usual, *special] if usual else special)
-    whose = "" if len(models) == len(registry) else f"{', '.join(models)}: "
-    return f"{whose}{texts.pop()}" + (f" (default: {told})" if told else "")
-
-
-def _shown_default(value: Any) -> str:
-    if value is None or value is False or value == [] or value == "":
-        return ""
-    return ",".join(str(each) for each in value) if isinstance(value, list | tuple) else str(value)
-
-
-def _group_actions(parser: "ArgumentParser", config_class: type[Any]) -> None:
-    """Put the options under the headings of the classes that define them (`group`); models' options under model."""
-    registry = _registry(config_class)
-    heading = {}
-    for kind in config_class.__mro__:  # the class furthest up that has the field is the one that defined it
-        for name in getattr(kind, "__annotations__", {}):
-            heading[name] = kind.__dict__.get("group", "training" if hasattr(kind, "group") else None)
-    for name in registry.options() if registry else ():
-        heading[name] = "model"
-    found = [title for title in HEADINGS if title in heading.values()]
-    groups = {title: parser.add_argument_group(f"{title} options") for title in found}
-    plain = parser._optionals._group_actions
-    for action in list(plain):
-        title = heading.get(action.dest)
-        if title in groups:
-            plain.remove(action)
-            groups[title]._group_actions.append(action)
-
-
-def _help_formatter() -> Any:
-    """Help with the default behind each option that has one, and nothing about Python's types."""
-    import argparse
-
-    class Formatter(argparse.HelpFormatter):
-        def __init__(self, prog: str, **options: Any) -> None:
-            super().__init__(prog, max_help_position=28, **options)
-
-        def _get_help_string(self, action: Any) -> str:
-            text = action.help or ""
-            shown = "" if action.default is argparse.SUPPRESS else _shown_default(action.default)
-            return text if not shown or "(default" in text else f"{text} (default: {shown})"
-
-        def _format_action_invocation(self, action: Any) -> str:
-            if not action.option_strings:
-                return str(action.dest).upper()
-            words = ", ".join(action.option_strings)
-            if action.nargs in (0, "?"):
-                return words
-            choices = _choices(action)
-            return f"{words} {choices or action.dest.rsplit('_', 1)[-1].upper()}"
-
-    return Formatter
-
-
-def _choices(action: Any) -> str:
-    """The values of a Literal, in braces, where they are few."""
-    hint = _without_none(getattr(action, "_typehint", None))
-    if typing.get_origin(hint) is not typing.Literal:
-        return ""
-    text = "{" + ",".join(str(choice) for choice in typing.get_args(hint)) + "}"
-    return text if len(text) < 50 else ""
+    return without_none(hint)
 
 
 def _use_dashes(parser: "ArgumentParser", action: Any) -> None:
@@ -332,14 +255,6 @@ def _expectation(config_class: type[Any], key: str, text: str) -> str:
     if hint in (int, float):
         return f"takes {'a whole number' if hint is int else 'a number'}, not {came!r}"
     return f"takes a value of type {getattr(hint, '__name__', hint)}, not {came!r}"
-
-
-def _without_none(hint: Any) -> Any:
-    """`float | None` to `float`; other unions stay as they are."""
-    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
-        return hint
-    kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
-    return kinds[0] if len(kinds) == 1 else hint
 
 
 def existing_file(path: str | Path, flag: str) -> Path:

@@ -40,8 +40,10 @@ class Run:
     @classmethod
     def open(cls, config: ExperimentConfig, data: dict[str, Any] | None = None) -> Self:
         """Make the folder that `config` names, or take it up again where `config.resume` says so."""
-        name = config.name or os.environ.get(_NAME_FOR_CHILDREN) or _fresh_name(config)
-        if Path(name).name != name:
+        name = config.name
+        if name is None:
+            name = os.environ.get(_NAME_FOR_CHILDREN) or _fresh_name(config)
+        if Path(name).name != name or name in ("", ".", ".."):
             raise UserError(
                 f"--name must be a plain folder name, not {name!r}; MONARCH_RUNS moves the runs elsewhere."
             )

@@ -23,10 +23,10 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def start(workplace: Path, root: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Start `python -m lab.demo ...` in the workplace, with its output captured."""
+    """Start `python -m lab.demo.train ...` in the workplace, with its output captured."""
     environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
 
-    def start_command(*words: str, module: str = "lab.demo") -> subprocess.Popen[str]:
+    def start_command(*words: str, module: str = "lab.demo.train") -> subprocess.Popen[str]:
         command = [sys.executable, "-m", module, *words]
         return subprocess.Popen(
             command,

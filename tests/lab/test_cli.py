@@ -1,8 +1,9 @@
 """The command line: where values come from, and what a mistake is answered with."""
 
+import importlib
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +11,8 @@ import pytest
 
 from lab import cli, presets
 from lab.config import ExperimentConfig, as_plain_dict, write_yaml
-from lab.errors import UserError
+from lab.errors import UserError, nearest
+from lab.registry import Entry, Option, Registry
 
 
 @dataclass
@@ -127,7 +129,7 @@ def test_a_mistake_is_one_line_that_quotes_the_flag(call, words, expected):
 
 
 def test_a_transposition_is_understood_before_a_near_word():
-    assert cli._nearest("--modle", ["--modes", "--model"]) == " (did you mean --model?)"
+    assert nearest("--modle", ["--modes", "--model"]) == " (did you mean --model?)"
 
 
 def test_config_file_lies_between_defaults_and_flags(call, tmp_path):
@@ -149,11 +151,25 @@ def test_user_errors_of_the_command_are_one_line(capsys):
     assert capsys.readouterr().err == "error: the file is gone; bring it back.\n"
 
 
-@dataclass
+WIDTH = Option("width", int, 20, "Channels.", at_least=1)
+
+
+@dataclass(frozen=True)
 class Preset(ExperimentConfig):
     """An application with presets of its own."""
 
     app: ClassVar[str] = "testing"
+    package: ClassVar[str] = "testing"
+    aliases: ClassVar[dict[str, str]] = {"n_epochs": "epochs"}
+    registry: ClassVar[Registry] = Registry(
+        "testing",
+        Entry("wide", "a wide one", "x:Wide", (WIDTH, Option("norm", bool, False, "Normalise."))),
+        Entry("wider", "a wider one", "x:Wider", (WIDTH.with_default(43),)),
+        Entry("fixed", "one without options", "x:Fixed"),
+    )
+
+    model: str = "wide"
+    """What to train."""
 
 
 @pytest.fixture
@@ -161,7 +177,7 @@ def preset_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(presets, "presets_dir", lambda app: tmp_path / app)
     folder = tmp_path / "testing"
     folder.mkdir()
-    (folder / "laptop.yaml").write_text("epochs: 2\nlr: 0.5\nbatch_size: 8\n")
+    (folder / "laptop.yaml").write_text("epochs: 2\nlr: 0.5\nbatch_size: 8\nwidth: 6\n")
     (folder / "smoke.yaml").write_text("epochs: 1\n")
     return folder
 
@@ -205,28 +221,79 @@ def test_impossible_values_name_their_flag(values, flag):
         Preset(**values)
 
 
-def config_classes() -> dict[str, type[ExperimentConfig]]:
-    """The config class of each application that has presets."""
-    import importlib
-
-    modules = {"demo": "lab.demo.config", "pde": "pde.config", "mri": "mri.config"}
-    found = {}
-    for app in (path.name for path in presets.presets_dir("demo").parent.iterdir() if path.is_dir()):
-        if not app.startswith("_"):
-            module = importlib.import_module(modules[app])
-            kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
-            found[app] = next(kind for kind in kinds if getattr(kind, "app", None) == app)
-    return found
+def parsed(*words: str) -> Preset:
+    config: Preset = cli.parse(Preset, ["--preset", "smoke", *words], prog="python -m testing.train")
+    return config
 
 
-@pytest.mark.parametrize("app", config_classes())
+def test_a_model_has_its_own_options_and_defaults(preset_folder):
+    assert parsed().options == {"width": 20, "norm": False}
+    assert parsed("--norm", "--width", "8").options == {"width": 8, "norm": True}
+    assert parsed("--model", "wider").options == {"width": 43}
+    assert parsed("--model", "fixed").options == {}
+
+
+def test_a_preset_speaks_only_of_options_that_the_model_has(preset_folder):
+    both = [
+        cli.parse(Preset, ["--preset", "laptop", "--model", name], prog="x") for name in ("wide", "fixed")
+    ]
+    assert [config.options for config in both] == [{"width": 6, "norm": False}, {}]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--model", "fixed", "--width", "8"],
+            "--width does nothing with --model fixed; it belongs to wide, wider",
+        ),
+        (
+            ["--model", "wdie"],
+            "there is no model 'wdie' (did you mean wide?); choose one of wide, wider, fixed",
+        ),
+        (["--width", "0"], "--width must be at least 1, not 0"),
+        (["--width", "many"], "--width takes a whole number, not 'many'"),
+    ],
+)
+def test_a_wrong_option_of_a_model_is_one_sentence(preset_folder, words, said):
+    with pytest.raises(UserError) as error:
+        parsed(*words)
+    assert said in str(error.value)
+
+
+def test_an_alias_is_another_name_of_an_option(preset_folder):
+    assert parsed("--n-epochs", "7").epochs == parsed("--n_epochs=7").epochs == 7
+
+
+def test_options_never_change_once_they_are_parsed(preset_folder):
+    config = parsed()
+    with pytest.raises(FrozenInstanceError):
+        config.epochs = 3  # type: ignore[misc]
+
+
+def test_help_is_grouped_and_says_whose_option_it_is(preset_folder, capsys):
+    with pytest.raises(SystemExit):
+        cli.parse(Preset, ["--help"], prog="x")
+    text = " ".join(capsys.readouterr().out.split())
+    order = [text.index(f"{heading} options:") for heading in ("run", "model", "training", "hardware")]
+    assert order == sorted(order)
+    assert "wide, wider: Channels. (default: 20; 43 for wider)" in text
+    assert "wide: a wide one; wider: a wider one" in text
+    assert order[1] < text.index("--norm") < order[2] < text.index("--epochs") < order[3]
+
+
+APPLICATIONS = {"demo": "lab.demo.config", "pde": "pde.config", "mri": "mri.config"}
+
+
+@pytest.mark.parametrize("app", APPLICATIONS)
 @pytest.mark.parametrize("name", ["paper", "laptop", "smoke"])
 def test_every_preset_is_a_valid_config_that_differs_from_the_defaults(app, name):
+    config_class = importlib.import_module(APPLICATIONS[app]).TrainConfig
     values = presets.read_preset(app, name)
-    config = cli.parse(config_classes()[app], ["--preset", name], prog="x")
-    defaults = as_plain_dict(config_classes()[app]())
+    config = cli.parse(config_class, ["--preset", name], prog="x")
+    usual = as_plain_dict(config_class()) | dict.fromkeys(config_class.registry.options())
     assert config.preset == name
-    assert {key: value for key, value in values.items() if defaults[key] == value} == {}
+    assert {key: value for key, value in values.items() if usual[key] == value} == {}
 
 
 HELP = """
@@ -240,7 +307,10 @@ heavy = {{"torch", "lightning", "matplotlib", "sigpy", "scipy"}} & set(sys.modul
 assert not heavy, heavy
 """
 COMMANDS = (
-    "lab.demo",
+    "lab.demo.train",
+    "lab.demo.eval",
+    "lab.demo.table",
+    "lab.demo.models",
     "data.navier_stokes",
     "data.knee",
     "data.masks",

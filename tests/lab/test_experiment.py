@@ -7,16 +7,16 @@ import pytest
 import torch
 
 from lab.console import is_first_process
-from lab.demo.config import DemoConfig
+from lab.demo.config import TrainConfig
 from lab.errors import UserError
 from lab.experiment import learning_rate_schedule
-from lab.gather import finished_runs
 from lab.run import Run
+from lab.runs import finished_runs
 
 
-def rates(config: DemoConfig, steps: int) -> list[float]:
+def rates(config: TrainConfig, steps: int) -> list[float]:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=config.lr)
-    schedule = learning_rate_schedule(optimizer, config, steps)
+    schedule = learning_rate_schedule(optimizer, config, steps, steps // config.epochs)
     values = []
     for _ in range(steps):
         values.append(optimizer.param_groups[0]["lr"])
@@ -26,23 +26,23 @@ def rates(config: DemoConfig, steps: int) -> list[float]:
 
 
 def test_cosine_falls_from_the_peak_to_zero():
-    values = rates(DemoConfig(lr=2.0, schedule="cosine"), 100)
+    values = rates(TrainConfig(lr=2.0, schedule="cosine"), 100)
     expected = [1 + math.cos(math.pi * step / 100) for step in range(100)]
     assert values == pytest.approx(expected)
 
 
 def test_warm_up_rises_linearly_to_the_peak():
-    values = rates(DemoConfig(lr=1.0, schedule="constant", warmup_steps=4), 8)
+    values = rates(TrainConfig(lr=1.0, schedule="constant", warmup_steps=4), 8)
     assert values == pytest.approx([0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1])
 
 
 def test_step_halves_every_so_many_epochs():
-    values = rates(DemoConfig(lr=1.0, schedule="step", epochs=4, step_size=2), 20)
+    values = rates(TrainConfig(lr=1.0, schedule="step", epochs=4, step_size=2), 20)
     assert values == pytest.approx([1.0] * 10 + [0.5] * 10)
 
 
 def test_one_cycle_peaks_once_and_ends_low():
-    values = rates(DemoConfig(lr=1.0, schedule="one-cycle"), 50)
+    values = rates(TrainConfig(lr=1.0, schedule="one-cycle"), 50)
     peak = values.index(max(values))
     assert max(values) == pytest.approx(1.0, abs=1e-2)
     assert values[: peak + 1] == sorted(values[: peak + 1])
@@ -51,35 +51,38 @@ def test_one_cycle_peaks_once_and_ends_low():
 
 
 def test_a_folder_in_use_cannot_be_resumed_by_another_process(workplace):
-    config = DemoConfig(name="busy", resume=True)
+    config = TrainConfig(name="busy", resume=True)
     with Run.open(config), pytest.raises(UserError, match="another process is working in"):
-        Run.open(DemoConfig(name="busy", resume=True))
+        Run.open(TrainConfig(name="busy", resume=True))
     with Run.open(config) as run:
         assert run.folder.is_dir()
 
 
 def test_resuming_on_other_data_is_refused(workplace):
-    with Run.open(DemoConfig(name="one"), {"fingerprint": "a"}):
+    with Run.open(TrainConfig(name="one"), {"fingerprint": "a"}):
         pass
     with pytest.raises(UserError, match="trained on other data"):
-        Run.open(DemoConfig(name="one", resume=True), {"fingerprint": "b"})
+        Run.open(TrainConfig(name="one", resume=True), {"fingerprint": "b"})
 
 
-def test_a_name_cannot_escape_the_runs_folder(workplace):
+@pytest.mark.parametrize("name", ["../elsewhere", "..", ".", "", "/tmp/x", "a/b"])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_name_cannot_escape_the_runs_folder(workplace, name, resume):
     with pytest.raises(UserError, match="plain folder name"):
-        Run.open(DemoConfig(name="../elsewhere"))
+        Run.open(TrainConfig(name=name, resume=resume))
+    assert not (workplace / "runs").exists()
 
 
 def test_processes_of_one_launcher_agree_on_the_folder(workplace, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "abc")
-    with Run.open(DemoConfig()) as first:
+    with Run.open(TrainConfig()) as first:
         os.environ.pop("MONARCH_RUN_NAME")
         monkeypatch.setenv("RANK", "1")
         assert not is_first_process()
-        with Run.open(DemoConfig()) as second:
+        with Run.open(TrainConfig()) as second:
             assert second.folder == first.folder
 
 
 def test_no_finished_run_is_a_sentence_with_the_command(workplace):
-    with pytest.raises(UserError, match=r"python -m lab\.demo"):
-        finished_runs("demo")
+    with pytest.raises(UserError, match=r"python -m lab\.demo\.train"):
+        finished_runs(TrainConfig)

@@ -10,12 +10,17 @@ import pytest
 import torch
 import yaml
 
-from lab import cli, weights
+from lab import cli
 from lab.checkpoint import MARK
-from lab.demo import recover
-from lab.demo.config import DemoConfig
+from lab.demo import predictor
+from lab.demo.config import TrainConfig
+from lab.demo.experiment import Recovery
+from lab.demo.metrics import relative_error
+from lab.demo.sources import samples
+from lab.demo.train import train
 from lab.errors import UserError
-from lab.run import Run
+from lab.run import Run, continued_by
+from lab.trainer import Plan
 
 OPTIONS = ("--preset", "smoke", "--seed", "3")
 LONG = ("--epochs", "20", "--batch-size", "4")  # 120 steps: time enough to be interrupted
@@ -23,7 +28,7 @@ LONG = ("--epochs", "20", "--batch-size", "4")  # 120 steps: time enough to be i
 
 def demo(*words: str) -> dict[str, float]:
     """Train in this process; return the best scores."""
-    return recover.train(cli.parse(DemoConfig, [*OPTIONS, *words], prog="python -m lab.demo"))
+    return train(cli.parse(TrainConfig, [*OPTIONS, *words], prog="python -m lab.demo.train"))
 
 
 def final_state(folder: Path) -> dict[str, torch.Tensor]:
@@ -87,13 +92,9 @@ def test_a_run_leaves_everything_needed_to_repeat_and_reuse_it(workplace):
     assert manifest["steps"] == {"total": int(rows[-1]["step"]), "per_pass": int(rows[0]["step"])}
     assert min(float(row["error"]) for row in rows) == pytest.approx(best["error"])
     assert "training Monarch" in (folder / "log.txt").read_text()
-    stored = weights.load(folder / "weights.safetensors")
-    model = recover.build_model(stored.header["model"], stored.header["size"])
-    stored.load_into(model)
-    _, test = recover.examples(DemoConfig(size=16, samples=24, seed=3))
-    x, y = test.tensors
-    error = ((model(x) - y).norm(dim=-1) / y.norm(dim=-1)).mean().item()
-    assert error == pytest.approx(best["error"], rel=1e-5)
+    x, y = samples(TrainConfig(size=16, num_train=24), seed=3).validation.tensors
+    predicted = predictor.load(folder / "weights.safetensors").predict(x)
+    assert relative_error(predicted, y).mean().item() == pytest.approx(best["error"], rel=1e-5)
 
 
 def test_two_runs_never_share_a_folder(workplace):
@@ -111,17 +112,26 @@ def test_resume_refuses_other_options(workplace):
         demo("--name", "one", "--epochs", "1", "--resume", "--lr", "0.5")
 
 
-@pytest.mark.parametrize(
-    ("begun", "continued"),
-    [
-        ("python -m pde.train --nu 1e-4", "python -m pde.train --config FOLDER/config.yaml --resume"),
-        ("python -m pde.table --problem darcy", "python -m pde.table --problem darcy"),
-    ],
-)
-def test_a_run_of_a_table_is_continued_by_the_table(workplace, monkeypatch, begun, continued):
-    monkeypatch.setattr("lab.manifest.command_line", lambda: begun)
-    with Run.open(DemoConfig(name="one"), {}) as run:
-        assert run.resume_command() == continued.replace("FOLDER", str(run.folder))
+def test_an_interrupted_run_is_continued_by_its_own_command_or_by_its_campaign(workplace, monkeypatch):
+    monkeypatch.setattr("lab.manifest.command_line", lambda: "python -m pde.train --nu 1e-4")
+    with Run.open(TrainConfig(name="one"), {}) as run:
+        alone = f"python -m pde.train --config {run.folder}/config.yaml --resume"
+        assert run.resume_command() == alone
+        with continued_by("python -m pde.table --problem darcy"):
+            assert run.resume_command() == "python -m pde.table --problem darcy"
+        assert run.resume_command() == alone
+
+
+def test_a_resumed_run_keeps_the_plan_it_began_with(workplace):
+    config = cli.parse(TrainConfig, [*OPTIONS, "--name", "one", "--resume"], prog="x")
+    with Run.open(config, {}) as run:
+        run.update(plan={"epochs": 2, "epoch_steps": 3})
+    train_again = [*OPTIONS, "--name", "one", "--resume"]
+    with pytest.raises(UserError, match="other data"):
+        demo(*train_again[len(OPTIONS) :])
+    with Run.open(config, {}) as run:
+        assert Plan.stored(run) == Plan(epochs=2, epoch_steps=3)
+        assert Plan.of(run.config) == Plan(epochs=4, epoch_steps=None)
 
 
 def test_resume_of_a_finished_run_changes_nothing(workplace):
@@ -158,15 +168,15 @@ def test_a_signal_saves_and_the_printed_command_resumes(workplace, start, whole,
     assert "Traceback" not in output
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     command = output.strip().splitlines()[-1].split()
-    assert command[:3] == ["python", "-m", "lab.demo"]
-    recover.train(cli.parse(DemoConfig, command[3:], prog="python -m lab.demo"))
+    assert command[:3] == ["python", "-m", "lab.demo.train"]
+    train(cli.parse(TrainConfig, command[3:], prog="python -m lab.demo.train"))
     assert_same_end(whole, folder)
 
 
 def test_a_non_finite_loss_names_the_step_and_keeps_the_last_good_checkpoint(workplace, monkeypatch):
-    loss = recover.Recovery.loss
+    loss = Recovery.loss
     monkeypatch.setattr(
-        recover.Recovery,
+        Recovery,
         "loss",
         lambda self, batch: loss(self, batch) * (torch.nan if self.global_step == 6 else 1),
     )
@@ -210,7 +220,9 @@ def test_two_processes_reach_the_loss_of_one(workplace, start, launcher):
     options = (*OPTIONS, "--accelerator", "cpu", "--epochs", "2")
     command = (*options, "--name", "two", "--devices", "2")
     if launcher == "torchrun":
-        process = start("--nproc-per-node", "2", "-m", "lab.demo", *command, module="torch.distributed.run")
+        process = start(
+            "--nproc-per-node", "2", "-m", "lab.demo.train", *command, module="torch.distributed.run"
+        )
     else:
         process = start(*command)
     output = process.communicate(timeout=180)[0]

@@ -21,30 +21,37 @@ class Tied(nn.Module):
 
 def test_round_trip_with_header_and_tied_weights(tmp_path):
     model = Tied()
-    weights.save(tmp_path / "w.safetensors", model, {"model": "tied", "options": {"width": 3}})
-    stored = weights.load(tmp_path / "w.safetensors")
+    weights.save(tmp_path / "w.safetensors", model, {"app": "demo", "model": "tied", "options": {"width": 3}})
+    stored = weights.load(tmp_path / "w.safetensors", app="demo")
     fresh = Tied()
     stored.load_into(fresh)
-    assert stored.header == {"model": "tied", "options": {"width": 3}}
+    assert stored.header == {"app": "demo", "model": "tied", "options": {"width": 3}}
     assert torch.equal(fresh.a.weight, model.a.weight)
     assert fresh.b.weight is fresh.a.weight
 
 
 def test_bad_files_are_refused_with_a_sentence(tmp_path):
     with pytest.raises(UserError, match="there is no weights file"):
-        weights.load(tmp_path / "absent.safetensors")
+        weights.load(tmp_path / "absent.safetensors", app="demo")
     path = tmp_path / "w.safetensors"
-    weights.save(path, nn.Linear(2, 2), {})
+    weights.save(path, nn.Linear(2, 2), {"app": "demo"})
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(UserError, match="not a whole safetensors file"):
-        weights.load(path)
+        weights.load(path, app="demo")
     save_file({"x": torch.zeros(2)}, path)
     with pytest.raises(UserError, match="no header of this suite"):
-        weights.load(path)
+        weights.load(path, app="demo")
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
     path = tmp_path / "w.safetensors"
-    weights.save(path, nn.Linear(2, 2), {})
+    weights.save(path, nn.Linear(2, 2), {"app": "demo"})
     with pytest.raises(UserError, match="do not fit the model"):
-        weights.load(path).load_into(nn.Linear(3, 2), path)
+        weights.load(path, app="demo").load_into(nn.Linear(3, 2), path)
+
+
+def test_weights_of_another_application_are_refused(tmp_path):
+    path = tmp_path / "w.safetensors"
+    weights.save(path, nn.Linear(2, 2), {"app": "mri"})
+    with pytest.raises(UserError, match="holds a model of mri, not of demo"):
+        weights.load(path, app="demo")

@@ -1,0 +1,74 @@
+"""Which runs share a row of a table, and what the rows are called."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.config import defaults
+from lab.demo.config import TrainConfig
+from lab.runs import FinishedRun, Row, rows
+
+
+def made(folder: str = "run", fingerprint: str = "f", **changed: Any) -> FinishedRun:
+    options = defaults(TrainConfig, changed.get("model", "monarch")) | changed
+    return FinishedRun(Path(folder), options, {"data": {"fingerprint": fingerprint}})
+
+
+def labels(*runs: FinishedRun) -> list[str]:
+    return [row.label for row in rows(runs, TrainConfig)]
+
+
+def test_seeds_share_a_row_whatever_machine_they_ran_on():
+    (row,) = rows([made("b", seed=1, threads=1), made("a", seed=0, threads=2, name="x")], TrainConfig)
+    assert [run.seed for run in row.runs] == [0, 1]
+    assert row.label == row.model == "monarch"
+
+
+def test_the_default_goes_without_saying_where_no_value_is_the_commonest():
+    assert labels(made(lr=1e-3), made(lr=2e-3)) == ["monarch", "monarch, lr 0.002"]
+
+
+def test_the_commonest_value_goes_without_saying():
+    runs = [made(lr=0.5, blocks=blocks) for blocks in (2, 4)] + [made(lr=1e-3, blocks=2)]
+    assert labels(*runs) == ["monarch", "monarch, blocks 4", "monarch, lr 0.001"]
+
+
+def test_labels_tell_all_rows_apart():
+    runs = [
+        made(lr=lr, flip=flip, blocks=b) for lr in (0.1, 0.2) for flip in (True, False) for b in (None, 2)
+    ]
+    assert len(set(labels(*runs))) == len(runs)
+
+
+def test_options_that_have_a_column_of_their_own_are_no_part_of_the_label_and_still_separate():
+    found = rows([made(num_train=8), made(num_train=9)], TrainConfig, apart=("num_train",))
+    assert [row.label for row in found] == ["monarch", "monarch"]
+
+
+def test_other_data_is_another_row_and_a_moved_folder_is_not():
+    assert len(labels(made(fingerprint="f"), made(fingerprint="g"))) == 2
+    assert labels(made(data="here", seed=0), made(data="there", seed=1)) == ["monarch"]
+
+
+def test_of_equal_runs_the_last_counts_and_that_is_said(capsys):
+    (row,) = rows([made("first"), made("second")], TrainConfig)
+    assert [run.name for run in row.runs] == ["second"]
+    assert "first and second are equal in every option" in capsys.readouterr().out
+
+
+def test_rows_follow_the_order_of_the_registry():
+    assert labels(made(model="dense"), made(model="monarch")) == ["monarch", "dense"]
+
+
+@pytest.mark.parametrize("value", [None, 0])
+def test_an_option_unknown_to_an_older_run_had_its_default(value):
+    older = made(seed=1)
+    options = {key: each for key, each in older.config.items() if key != "warmup_steps"}
+    runs = [FinishedRun(Path("older"), options, older.manifest), made(warmup_steps=0)]
+    assert len(rows(runs, TrainConfig)) == 1
+
+
+def test_a_row_knows_its_options():
+    row = Row("monarch", (made(lr=0.3),))
+    assert row.config["lr"] == 0.3
