@@ -1,6 +1,6 @@
 """The plotting style of the suite: one look for every figure, drawn without a screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,4 +86,26 @@ def save(drawn: "Figure", path: Path) -> Path:
     """Write a figure; the suffix of the path chooses the format."""
     with atomic_path(path) as temporary:
         drawn.savefig(temporary)
+    return path
+
+
+def animation(movies: Sequence[np.ndarray], path: Path, *, tile: int = 192, milliseconds: int = 250) -> Path:
+    """Movies (frame, line, column) side by side as an animated GIF; values from -1 to 1, further ones are cut off.
+
+    A tile is `tile` pixels high.
+    """
+    from matplotlib import colormaps
+    from PIL import Image
+
+    colours = (255 * colormaps[FIELD_MAP](np.linspace(0, 1, 256))[:, :3]).round().astype(np.uint8)
+    levels = np.concatenate([np.clip(movie, -1, 1) for movie in movies], axis=2)
+    _, lines, columns = levels.shape
+    pictures = []
+    for frame in (255 * (levels + 1) / 2).round().astype(np.uint8):
+        picture = Image.fromarray(frame)
+        picture.putpalette(colours.tobytes())
+        size = round(tile * columns / lines), tile
+        pictures.append(picture.resize(size, Image.Resampling.NEAREST))
+    with atomic_path(path) as temporary:
+        pictures[0].save(temporary, save_all=True, append_images=pictures[1:], duration=milliseconds, loop=0)
     return path

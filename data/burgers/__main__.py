@@ -1,25 +1,18 @@
-"""Commands: make a data set (no name), look at a file (show)."""
+"""Commands: make a data set (no name), join shards (join), look at a file (show)."""
 
 import sys
 
 from data.burgers.config import GenerateConfig
-from data.field_config import ShowConfig
+from data.fields.__main__ import join, show
 from lab.cli import run
 
 
 def generate(config: GenerateConfig) -> None:
     """Make viscous Burgers flow between walls; the same command continues after an interruption."""
-    from data.burgers.generate import generate
+    from data.fields.generator import generate
 
     generate(config)
 
 
-def show(config: ShowConfig) -> None:
-    """Draw samples of FILE and print what their fields are like."""
-    from data.field_show import show
-
-    show(config)
-
-
 if __name__ == "__main__":
-    sys.exit(run("python -m data.burgers", {"": generate, "show": show}))
+    sys.exit(run("python -m data.burgers", {"": generate, "join": join, "show": show}))

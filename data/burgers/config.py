@@ -1,10 +1,9 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from data.field_config import FieldConfig, Precision, Settings
-from data.names import short
+from data.fields.options import GeneratorOptions, Precision, Settings
 from lab.errors import UserError
 
 
@@ -18,20 +17,16 @@ class Burgers(Settings):
     nu: float
     frames: int
     interval: float
-    resolution: int
     grid: int
     initial_std: float
     precision: Precision
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for flag, value in (
-            ("--nu", self.nu),
-            ("--interval", self.interval),
-            ("--initial-std", self.initial_std),
-        ):
-            if not value > 0:
-                raise UserError(f"{flag} takes a positive number, not {value:g}.")
+        for name in ("nu", "interval", "initial_std"):
+            if not getattr(self, name) > 0:
+                flag = name.replace("_", "-")
+                raise UserError(f"--{flag} takes a positive number, not {getattr(self, name):g}.")
         if self.frames < 2:
             raise UserError(
                 f"--frames must be 2 or more, the first being the initial field, not {self.frames}."
@@ -42,10 +37,23 @@ class Burgers(Settings):
                 f"not {self.resolution} and {self.grid}."
             )
 
+    @property
+    def num_frames(self) -> int:
+        return self.frames
 
-@dataclass
-class GenerateConfig(FieldConfig):
+
+@dataclass(frozen=True)
+class GenerateConfig(GeneratorOptions[Burgers]):
     """Options of the generator."""
+
+    package: ClassVar[str] = "data.burgers"
+    kind: ClassVar[type[Any]] = Burgers
+    unusual: ClassVar[tuple[str, ...]] = (
+        "dt{interval:g}",
+        "grid{grid}",
+        "std{initial_std:g}",
+        "{precision}",
+    )
 
     num_samples: int = 1200
     """Number of trajectories."""
@@ -64,30 +72,5 @@ class GenerateConfig(FieldConfig):
     precision: Precision = "float32"
     """Arithmetic of the solver, whose grid errs more than float32; the file holds float32 in any case."""
 
-    @property
-    def settings(self) -> Burgers:
-        """All that decides the numbers."""
-        return Burgers(
-            seed=self.seed,
-            nu=self.nu,
-            frames=self.frames,
-            interval=self.interval,
-            resolution=self.resolution,
-            grid=2 * self.resolution if self.grid is None else self.grid,
-            initial_std=self.initial_std,
-            precision=self.precision,
-        )
-
-    @property
-    def default_name(self) -> str:
-        """A name that tells the parameters, the unusual ones only where they are not the defaults."""
-        own, usual = self.settings, GenerateConfig(resolution=self.resolution).settings
-        size = f"N{self.num_samples}_T{own.frames}_{own.resolution}x{own.resolution}"
-        name = f"burgers_walls_nu{short(own.nu)}_{size}_seed{own.seed}"
-        unusual = {
-            f"_dt{own.interval:g}": own.interval != usual.interval,
-            f"_grid{own.grid}": own.grid != usual.grid,
-            f"_std{own.initial_std:g}": own.initial_std != usual.initial_std,
-            f"_{own.precision}": own.precision != usual.precision,
-        }
-        return name + "".join(text for text, said in unusual.items() if said) + ".h5"
+    def derived(self) -> dict[str, Any]:
+        return {"grid": 2 * self.resolution}

@@ -1,9 +1,9 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from data.field_config import FieldConfig, Settings
+from data.fields.options import GeneratorOptions, Settings
 from lab.errors import UserError
 
 
@@ -14,7 +14,6 @@ class Darcy(Settings):
     problem: ClassVar[str] = "darcy"
     numbers_version: ClassVar[int] = 1
 
-    resolution: int
     grid: int
     high: float
     low: float
@@ -34,9 +33,13 @@ class Darcy(Settings):
             )
 
 
-@dataclass
-class GenerateConfig(FieldConfig):
+@dataclass(frozen=True)
+class GenerateConfig(GeneratorOptions[Darcy]):
     """Options of the generator."""
+
+    package: ClassVar[str] = "data.darcy"
+    kind: ClassVar[type[Any]] = Darcy
+    unusual: ClassVar[tuple[str, ...]] = ("grid{grid}", "a{high:g}-{low:g}")
 
     num_samples: int = 1200
     """Number of samples, each a permeability and its pressure."""
@@ -49,19 +52,5 @@ class GenerateConfig(FieldConfig):
     low: float = 3.0
     """Permeability where it is negative."""
 
-    @property
-    def settings(self) -> Darcy:
-        """All that decides the numbers."""
-        grid = 3 * self.resolution if self.grid is None else self.grid
-        return Darcy(self.seed, self.resolution, grid, self.high, self.low)
-
-    @property
-    def default_name(self) -> str:
-        """A name that tells the parameters, the unusual ones only where they are not the defaults."""
-        n, grid = self.resolution, self.settings.grid
-        name = f"darcy_N{self.num_samples}_{n}x{n}_seed{self.seed}"
-        unusual = {
-            f"_grid{grid}": grid != 3 * n,
-            f"_a{self.high:g}-{self.low:g}": (self.high, self.low) != (12.0, 3.0),
-        }
-        return name + "".join(text for text, said in unusual.items() if said) + ".h5"
+    def derived(self) -> dict[str, Any]:
+        return {"grid": 3 * self.resolution}

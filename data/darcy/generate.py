@@ -1,37 +1,26 @@
-"""Make a data set of permeabilities and pressures; how it is continued after a kill is in data/making.py."""
+"""Permeabilities and pressures; `data.fields.generator` makes files of them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
+import torch
 
-from data import field_sets
-from data.darcy.config import Darcy, GenerateConfig
-from data.field_sets import Layout, cell_centres
-from data.making import Array
-
-
-def ensure(config: GenerateConfig) -> Path:
-    """Return a file that holds these samples, making what is missing with a progress bar."""
-    return field_sets.ensure(config, layout(config.settings), solve_samples)
-
-
-def generate(config: GenerateConfig) -> Path:
-    """Make the file at `config.path`, or finish it, and return its path."""
-    return field_sets.generate(config, layout(config.settings), solve_samples)
+from data.darcy.config import Darcy
+from data.darcy.medium import permeability
+from data.darcy.solver import solve
+from data.fields.geometry import Box
+from data.fields.layout import Array, Grid, Layout
 
 
 def layout(settings: Darcy) -> Layout:
     """Permeability and pressure in the middles of cells."""
-    points = cell_centres(settings.resolution)
-    return Layout(("pressure",), points, points, np.zeros(1), inputs=("permeability",))
+    grid = Grid.of(Box("walls", "walls"), settings.resolution)
+    once = torch.zeros(1, dtype=torch.float64)
+    return Layout(settings.problem, ("pressure",), grid, once, inputs=("permeability",), static=True)
 
 
 def solve_samples(settings: Darcy, samples: Sequence[int]) -> Array:
     """The given samples as [sample, x, y, 1, (permeability, pressure)]."""
-    from data.darcy.medium import permeability
-    from data.darcy.solver import solve
-
     stride = settings.grid // settings.resolution
     kept = slice(stride // 2, None, stride)
     seen = []

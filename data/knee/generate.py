@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +29,7 @@ from data.knee.subject import Subject
 from data.knee.tissue import ECHO_MS, FLIP_DEGREES, REPETITION_MS
 from data.masks.pool import MaskPool
 from data.masks.spec import MaskSpec
+from data.parallel import cpu_count, in_processes
 from data.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
 from lab.errors import UserError
 from lab.files import fingerprint
@@ -77,7 +75,7 @@ def generate(config: GenerateConfig) -> Path:
         ]
         with Progress(len(names), "synthetic knees", unit="subject") as progress:
             progress.skip(len(names) - len(missing))
-            for _ in run_jobs(jobs, config.jobs or os.cpu_count() or 1):
+            for _ in in_processes(make_subject, jobs, config.jobs or cpu_count(), _one_thread):
                 progress.advance()
     write_splits(root, names, protocol, DESCRIPTION)
     return root
@@ -100,25 +98,6 @@ def evaluation_masks(grid: tuple[int, int], names: list[str]) -> dict[str, dict[
         for name, mask in MaskPool(MaskSpec("poisson", grid, acceleration)).for_scans(names).items():
             masks[name][acceleration] = mask.numpy()
     return masks
-
-
-def run_jobs(jobs: list[Job], workers: int) -> Iterator[None]:
-    """Make the subjects, in this process or in several."""
-    if workers == 1 or len(jobs) == 1:
-        for job in jobs:
-            make_subject(job)
-            yield
-        return
-    # Spawned, not forked: a forked process inherits torch's and HDF5's locks in whatever state they are.
-    with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), _one_thread) as pool:
-        futures = [pool.submit(make_subject, job) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                future.result()
-                yield
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _one_thread() -> None:

@@ -2,29 +2,25 @@
 
 import sys
 
-from data.navier_stokes.config import GenerateConfig, JoinConfig, ShowConfig
+from data.fields.__main__ import join
+from data.fields.options import ShowConfig
+from data.navier_stokes.config import GenerateConfig
 from lab.cli import run
 
 
 def generate(config: GenerateConfig) -> None:
     """Make the Navier-Stokes data of the FNO benchmark; the same command continues after an interruption."""
-    from data.navier_stokes.generate import generate
+    from data.fields.generator import generate
 
     generate(config)
 
 
-def join(config: JoinConfig) -> None:
-    """Join the shards beside FILE into FILE."""
-    from data.navier_stokes.join import join
-
-    join(config)
-
-
 def show(config: ShowConfig) -> None:
     """Write a contact sheet and an animation of FILE and print its energy, enstrophy and spectrum."""
-    from data.navier_stokes.show import show
+    from data.fields.show import show
+    from data.navier_stokes.diagnostics import summary
 
-    show(config)
+    show(config, summary)
 
 
 if __name__ == "__main__":

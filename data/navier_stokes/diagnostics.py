@@ -5,6 +5,9 @@ import math
 import torch
 from torch import Tensor
 
+from data.fields.reader import Fields
+from lab.table import Column, Table
+
 
 def energy_modes(w: Tensor) -> tuple[Tensor, Tensor]:
     """The energy |w_k|² / (2 |2 pi k|²) of every mode of w[..., x, y], and |k|; both over (kx, ky) in FFT order."""
@@ -39,3 +42,33 @@ def spectrum(w: Tensor) -> Tensor:
     shells = magnitude.round().long().clamp(max=w.shape[-1] // 2 + 1).flatten()
     sums = torch.zeros(*w.shape[:-2], w.shape[-1] // 2 + 2, dtype=torch.float64, device=w.device)
     return sums.index_add(-1, shells, modes.flatten(-2))[..., :-1]
+
+
+def summary(flows: Fields, frames: list[int]) -> Table:
+    """Means over all samples at some frames."""
+    columns = [
+        Column("time", "time", digits=0),
+        Column("energy", "energy", digits=5),
+        Column("enstrophy", "enstrophy"),
+        Column("largest", "max |w|", digits=3),
+        Column("peak", "peak |k|"),
+        Column("mean", "mean |k|", digits=2),
+        Column("tail", "energy beyond n/3"),
+    ]
+    table, values = Table(columns), flows.load()[..., 0]
+    for frame in frames:
+        w = values[..., frame]
+        shells = spectrum(w).mean(0)
+        k, share = torch.arange(len(shells)), shells / shells.sum()
+        table.rows.append(
+            {
+                "time": float(flows.times[frame]),
+                "energy": float(energy(w).mean()),
+                "enstrophy": float(enstrophy(w).mean()),
+                "largest": float(w.abs().max()),
+                "peak": int(share.argmax()),
+                "mean": float((k * share).sum()),
+                "tail": f"{float(share[k > w.shape[-1] / 3].sum()):.1e}",
+            }
+        )
+    return table

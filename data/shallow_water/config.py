@@ -1,10 +1,14 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from data.field_config import FieldConfig, Settings
+from data.fields.options import GeneratorOptions, Settings
 from lab.errors import UserError
+
+TOGETHER = 10
+"""Samples solved at once, always the same ones: sample i with those of equal i // 10. The last bits of a product of
+matrices can depend on how many columns there are, and a sample must not depend on which others were asked for."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +18,6 @@ class ShallowWater(Settings):
     problem: ClassVar[str] = "shallow-water"
     numbers_version: ClassVar[int] = 2
 
-    resolution: int
     frames: int
     spin_up: int
     mach: float
@@ -38,17 +41,34 @@ class ShallowWater(Settings):
                 f"not {self.mach:g} and {self.degree_scale:g}."
             )
 
+    @property
+    def columns(self) -> int:
+        return 2 * self.resolution
 
-@dataclass
-class GenerateConfig(FieldConfig):
+    @property
+    def num_frames(self) -> int:
+        return self.frames
+
+
+@dataclass(frozen=True)
+class GenerateConfig(GeneratorOptions[ShallowWater]):
     """Options of the generator."""
+
+    package: ClassVar[str] = "data.shallow_water"
+    kind: ClassVar[type[Any]] = ShallowWater
+    unusual: ClassVar[tuple[str, ...]] = (
+        "spin{spin_up}",
+        "mach{mach:g}",
+        "scale{degree_scale:g}",
+        "steps{steps_per_hour}",
+    )
 
     num_samples: int = 300
     """Number of trajectories."""
     resolution: int = 64
     """Rows of the Legendre-Gauss grid; there are twice as many longitudes."""
     frames: int = 24
-    """Number of frames, one an hour."""
+    """Number of frames, one per hour."""
     spin_up: int = 6
     """Hours between the random start and the first frame, in which height and wind adjust to each other."""
     mach: float = 4.0
@@ -59,28 +79,5 @@ class GenerateConfig(FieldConfig):
     """Time steps of the solver per hour."""
 
     @property
-    def settings(self) -> ShallowWater:
-        """All that decides the numbers."""
-        return ShallowWater(
-            seed=self.seed,
-            resolution=self.resolution,
-            frames=self.frames,
-            spin_up=self.spin_up,
-            mach=self.mach,
-            degree_scale=self.degree_scale,
-            steps_per_hour=self.steps_per_hour,
-        )
-
-    @property
-    def default_name(self) -> str:
-        """A name that tells the parameters, the unusual ones only where they are not the defaults."""
-        own, usual = self.settings, GenerateConfig().settings
-        size = f"N{self.num_samples}_T{own.frames}_{own.resolution}x{2 * own.resolution}"
-        unusual = {
-            f"_spin{own.spin_up}": own.spin_up != usual.spin_up,
-            f"_mach{own.mach:g}": own.mach != usual.mach,
-            f"_scale{own.degree_scale:g}": own.degree_scale != usual.degree_scale,
-            f"_steps{own.steps_per_hour}": own.steps_per_hour != usual.steps_per_hour,
-        }
-        said = "".join(text for text, differs in unusual.items() if differs)
-        return f"shallow_water_{size}_seed{own.seed}{said}.h5"
+    def at_once(self) -> int:
+        return TOGETHER

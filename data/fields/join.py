@@ -3,38 +3,34 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from data.generated import open_file, read_attributes
-from data.navier_stokes.config import JoinConfig, shard_path
-from data.navier_stokes.file import write_file
+from data.fields import file
+from data.fields.layout import Source
+from data.fields.options import JoinConfig, shard_path
+from data.fields.reader import open_fields
 from lab.console import say
 from lab.errors import UserError
 
 
 def join(config: JoinConfig) -> Path:
     """Find the shards beside `config.file`, check that they belong together, and write it."""
-    shards = find_shards(config.file)
-    described = [read_attributes(shard) for shard in shards]
-    for shard, attributes in zip(shards, described, strict=True):
-        if attributes.get("fingerprint") != described[0].get("fingerprint"):
-            raise UserError(f"{shard} was made with other parameters than {shards[0]}; make it again.")
-    starts = np.cumsum([0] + [attributes["num_samples"] for attributes in described])
-    for shard, attributes, start in zip(shards, described, starts, strict=False):
-        if attributes["first_sample"] != start:
+    paths = find_shards(config.file)
+    shards = [open_fields(path).source for path in paths]
+    expected = 0
+    for shard in shards:
+        if shard.layout.fingerprint != shards[0].layout.fingerprint:
+            raise UserError(f"{shard.path} was made with other parameters than {paths[0]}; make it again.")
+        if shard.samples.start != expected:
             raise UserError(
-                f"{shard} begins with sample {attributes['first_sample']} where {start} was expected; "
+                f"{shard.path} begins with sample {shard.samples.start} where {expected} was expected; "
                 f"make all shards with the same --num-samples."
             )
-    whole: dict[str, Any] = {**described[0], "num_samples": int(starts[-1])}
-    write_file(config.file, whole, _trajectories(shards))
-    say(f"wrote {config.file}: {starts[-1]} trajectories from {len(shards)} shards")
+        expected = shard.samples.stop
+    file.write(config.file, shards[0].layout, range(expected), _samples(shards))
+    say(f"wrote {config.file}: {expected} samples from {len(shards)} shards")
     if config.remove_shards:
-        for shard in shards:
-            shard.unlink()
+        for path in paths:
+            path.unlink()
     return config.file
 
 
@@ -56,8 +52,7 @@ def find_shards(whole: Path) -> list[Path]:
     return shards
 
 
-def _trajectories(shards: list[Path]) -> Iterator[npt.NDArray[np.float32]]:
+def _samples(shards: list[Source]) -> Iterator[file.Sample]:
     for shard in shards:
-        with open_file(shard) as file:
-            for a, u in zip(file["a"], file["u"], strict=True):
-                yield np.concatenate((a[..., None], u), axis=-1)
+        for i in range(len(shard.samples)):
+            yield (shard.read_inputs(i) if shard.layout.inputs else None), shard.read(i)

@@ -1,0 +1,127 @@
+"""The one format for fields, written and read: HDF5.
+
+    solution   float32 (samples, rows, columns, frames, fields)   one chunk per sample
+    inputs     float32 (samples, rows, columns, fields)           where a layout has inputs
+    rows, columns   float64                                       coordinates of the points
+    times      float64 (frames)
+
+`inputs` of a static problem (Darcy flow) is what the solution answers, and there is one frame. `inputs` of a flow whose
+frames begin after its start (Navier-Stokes: t = 1, 2, ...) is the field at the time 0. Other flows have none.
+
+Attributes of the file: `problem`; `names` and `inputs`, the fields of both data sets; `geometry`, as JSON, such as
+{"kind": "box", "rows": "walls", "columns": "walls"}; `static`; `fingerprint`; `first_sample` and `num_samples`; and
+every parameter that decided the numbers, under its own name.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import torch
+from torch import Tensor
+
+from data.fields.geometry import Geometry, from_dict
+from data.fields.layout import Array, Grid, Layout
+from data.hdf5 import Hdf5File
+from lab.files import atomic_path
+
+OWN = ("problem", "names", "inputs", "geometry", "static", "fingerprint", "first_sample", "num_samples")
+"""Attributes that are not parameters of the numbers."""
+
+Sample = tuple[Array | None, Array]
+"""Inputs, if there are any, and solution."""
+
+
+class FieldsFile:
+    """A file in this format, read sample by sample."""
+
+    def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
+        self.path, self._file = path, Hdf5File(path)
+        found = {key: plain(value) for key, value in self._file.file.attrs.items()}
+        rows, columns, times = (self._vector(name) for name in ("rows", "columns", "times"))
+        inputs = tuple(found["inputs"])
+        self.samples = range(found["first_sample"], found["first_sample"] + found["num_samples"])
+        self.layout = Layout(
+            problem=found["problem"],
+            names=tuple(found["names"]),
+            grid=Grid(self._geometry(found, rows), rows, columns),
+            times=times,
+            inputs=inputs,
+            static=bool(found.get("static", inputs)),
+            parameters={key: value for key, value in found.items() if key not in OWN},
+            fingerprint=found["fingerprint"],
+        )
+        self._file.check("solution", "float32", (len(self.samples), *self.layout.shape))
+        if inputs:
+            self._file.check("inputs", "float32", (len(self.samples), *self.layout.input_shape))
+
+    @staticmethod
+    def recognises(path: Path) -> bool:
+        """Whether the file is in this format."""
+        return h5py.is_hdf5(path) and "geometry" in Hdf5File(path).file.attrs
+
+    def _geometry(self, attributes: dict[str, Any], rows: Tensor) -> Geometry:
+        return from_dict(json.loads(attributes["geometry"]))
+
+    def read(self, index: int) -> Array:
+        """One chunk of the file."""
+        return np.asarray(self._file.read("solution", index))
+
+    def read_inputs(self, index: int) -> Array:
+        """One chunk of the file."""
+        return np.asarray(self._file.read("inputs", index))
+
+    def _vector(self, name: str) -> Tensor:
+        return torch.from_numpy(np.asarray(self._file.read(name), dtype=np.float64))
+
+
+def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample]) -> None:
+    """Write the samples of these numbers, given one by one."""
+    datasets = {"solution": layout.shape} | ({"inputs": layout.input_shape} if layout.inputs else {})
+    with atomic_path(path) as temporary:
+        check_space(temporary, 4 * len(numbers) * sum(int(np.prod(shape)) for shape in datasets.values()))
+        with h5py.File(temporary, "w") as file:
+            file.attrs.update(layout.parameters)
+            file.attrs["problem"], file.attrs["static"] = layout.problem, layout.static
+            file.attrs["names"], file.attrs["inputs"] = list(layout.names), list(layout.inputs)
+            file.attrs["geometry"] = json.dumps(layout.grid.geometry.to_dict())
+            file.attrs["fingerprint"] = layout.fingerprint
+            file.attrs["first_sample"], file.attrs["num_samples"] = numbers.start, len(numbers)
+            file["rows"], file["columns"], file["times"] = layout.grid.rows, layout.grid.columns, layout.times
+            made = {
+                name: file.create_dataset(name, (len(numbers), *shape), "f4", chunks=(1, *shape))
+                for name, shape in datasets.items()
+            }
+            for i, (inputs, solution) in enumerate(samples):
+                made["solution"][i] = solution
+                if inputs is not None:
+                    made["inputs"][i] = inputs
+
+
+def check_space(path: Path, size: int) -> None:
+    """Fail here, cleanly, if the disk is too full: once HDF5 has failed to write it can crash the process."""
+    if not hasattr(os, "posix_fallocate"):  # macOS, Windows
+        return
+    with path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, size + 2**16)
+
+
+def holds(path: Path, fingerprint: str, numbers: range) -> bool:
+    """Whether a generated file, of this format or an older one, has the samples of these numbers."""
+    if not path.is_file():
+        return False
+    found = Hdf5File(path).file.attrs
+    return bool(
+        found.get("fingerprint") == fingerprint
+        and found["first_sample"] == numbers.start
+        and found["num_samples"] >= len(numbers)
+    )
+
+
+def plain(value: Any) -> Any:
+    """An attribute as a plain value or list."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

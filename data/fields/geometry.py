@@ -1,0 +1,241 @@
+"""Geometries: what the shape of a domain and its boundary imply for everything downstream. Nothing here imports torch.
+
+A geometry knows nothing of the number of points; methods take the coordinates of rows and columns instead, which
+`data.fields.layout.Grid` holds beside it.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from lab.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Boundary = Literal["periodic", "walls"]
+Latitudes = Literal["legendre-gauss", "equiangular"]
+"""Grids as torch-harmonics names them: the zeros of a Legendre polynomial, or equal steps from pole to pole."""
+Move = Literal["mirror rows", "mirror columns", "transpose", "turn rows", "turn columns"]
+Regions = dict[str, tuple[float, float]]
+
+
+class Geometry(ABC):
+    """A domain of rows and columns, and what its boundary implies."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def bounded(self) -> tuple[bool, bool]:
+        """Whether the domain ends along rows and along columns, instead of being periodic."""
+
+    @property
+    @abstractmethod
+    def transforms(self) -> tuple[str, ...]:
+        """Those made for this boundary, the most fitting first. The DFT ("dft") is possible on any grid."""
+
+    @property
+    @abstractmethod
+    def symmetries(self) -> tuple[Move, ...]:
+        """The moves that map the domain onto itself; an equation may keep fewer of them."""
+
+    @property
+    @abstractmethod
+    def places(self) -> Regions:
+        """Regions by the absolute value of `positions`, as [from, to); empty where all places are alike."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """What `positions` measures, as the label of an axis."""
+
+    @property
+    def latitudes(self) -> Latitudes | None:
+        """The kind of grid that the rows of a sphere have."""
+        return None
+
+    @abstractmethod
+    def coordinates(self, rows: int, columns: int) -> "tuple[Tensor, Tensor]":
+        """The usual points of such a domain, float64."""
+
+    @abstractmethod
+    def positions(self, rows: "Tensor", columns: "Tensor") -> "Tensor":
+        """The place of every point (row, column), rounded so that equal places are equal."""
+
+    @abstractmethod
+    def picture(self, field: "Tensor") -> "Tensor":
+        """A field (row, column) as an image whose first line is its top."""
+
+    def weights(self, rows: "Tensor") -> "Tensor | None":
+        """Quadrature weights of the rows, of mean 1; None where all points weigh the same."""
+        return None
+
+    def every(self, stride: int) -> tuple[slice, slice]:
+        """The rows and columns that form such a grid again, with a `stride` as many points."""
+        raise UserError(f"every {stride}th point of {self} is not a grid of its kind; take all points.")
+
+    def padding(self, fraction: float, resolution: tuple[int, int]) -> tuple[int, int]:
+        """Rows and columns to pad with: a fraction of those along which the domain ends.
+
+        >>> Box("periodic", "walls").padding(0.125, (64, 64)), Sphere().padding(0.125, (64, 128))
+        ((0, 8), (8, 0))
+        """
+        ends = zip(resolution, self.bounded, strict=True)
+        rows, columns = (round(fraction * points) if bounded else 0 for points, bounded in ends)
+        return rows, columns
+
+    def to_dict(self) -> dict[str, Any]:
+        """As values that JSON holds; `from_dict` is the way back.
+
+        >>> from_dict(Box("walls", "periodic").to_dict())
+        Box(rows='walls', columns='periodic')
+        """
+        return {"kind": self.kind, **vars(self)}
+
+
+@dataclass(frozen=True)
+class Box(Geometry):
+    """The unit square, x along rows and y along columns, each axis periodic or between walls.
+
+    Periodic points are i / n. Between walls they are the middles of cells, (i + 1/2) / n: the sines of a DST of type 2
+    vanish on those walls, and the slopes of the cosines of a DCT of type 2 do.
+    """
+
+    kind = "box"
+    rows: Boundary = "periodic"
+    columns: Boundary = "periodic"
+
+    @property
+    def bounded(self) -> tuple[bool, bool]:
+        return self.rows == "walls", self.columns == "walls"
+
+    @property
+    def transforms(self) -> tuple[str, ...]:
+        return ("dst", "dct") if all(self.bounded) else ()
+
+    @property
+    def symmetries(self) -> tuple[Move, ...]:
+        mirrors: tuple[Move, ...] = ("mirror rows", "mirror columns")
+        turns: tuple[tuple[Move, Boundary], ...] = (("turn rows", self.rows), ("turn columns", self.columns))
+        square: tuple[Move, ...] = ("transpose",) if self.rows == self.columns else ()
+        return mirrors + square + tuple(move for move, boundary in turns if boundary == "periodic")
+
+    @property
+    def places(self) -> Regions:
+        near, far = 1 / 16, 1 / 4
+        regions = {"within 1/16 of a wall": (0.0, near), "1/16 to 1/4": (near, far), "beyond": (far, 1.0)}
+        return regions if any(self.bounded) else {}
+
+    place = "distance from the nearest wall"
+
+    def coordinates(self, rows: int, columns: int) -> "tuple[Tensor, Tensor]":
+        import torch
+
+        x, y = (
+            (torch.arange(n, dtype=torch.float64) + (0.5 if bounded else 0.0)) / n
+            for n, bounded in zip((rows, columns), self.bounded, strict=True)
+        )
+        return x, y
+
+    def positions(self, rows: "Tensor", columns: "Tensor") -> "Tensor":
+        x, y = (
+            points.minimum(1 - points) if bounded else points.new_full(points.shape, float("inf"))
+            for points, bounded in zip((rows, columns), self.bounded, strict=True)
+        )
+        return x[:, None].minimum(y).round(decimals=9)
+
+    def picture(self, field: "Tensor") -> "Tensor":
+        """x to the right, y upwards."""
+        return field.T.flip(0)
+
+    def every(self, stride: int) -> tuple[slice, slice]:
+        if stride % 2 == 0 and any(self.bounded):
+            raise UserError(
+                f"every {stride}th point between walls is not the middle of a cell; "
+                "take an odd fraction of the points."
+            )
+        first = (stride // 2 if bounded else 0 for bounded in self.bounded)
+        rows, columns = (slice(start, None, stride) for start in first)
+        return rows, columns
+
+
+@dataclass(frozen=True)
+class Sphere(Geometry):
+    """The sphere: rows are colatitudes from north to south, columns longitudes from 0, both in radians."""
+
+    kind = "sphere"
+    latitudes: Latitudes = "legendre-gauss"
+
+    bounded = (True, False)
+    transforms = ("sht",)
+    symmetries = ("mirror rows", "mirror columns", "turn columns")
+    places: ClassVar[Regions] = {
+        "beyond 60 degrees": (60.0, 90.0),
+        "30 to 60": (30.0, 60.0),
+        "within 30": (0.0, 30.0),
+    }
+    place = "latitude (degrees)"
+
+    @classmethod
+    def of(cls, colatitudes: "Tensor") -> "Sphere":
+        """The sphere whose rows have these colatitudes."""
+        kinds: tuple[Latitudes, ...] = ("legendre-gauss", "equiangular")
+        for kind in kinds:
+            if quadrature(kind, len(colatitudes))[0].allclose(colatitudes.double(), atol=1e-6):
+                return cls(kind)
+        raise UserError(
+            "the latitudes of the data are neither Gauss's nor equiangular; harmonics need one of them."
+        )
+
+    def coordinates(self, rows: int, columns: int) -> "tuple[Tensor, Tensor]":
+        import torch
+
+        longitudes = 2 * torch.pi * torch.arange(columns, dtype=torch.float64) / columns
+        return quadrature(self.latitudes, rows)[0], longitudes
+
+    def positions(self, rows: "Tensor", columns: "Tensor") -> "Tensor":
+        return (90 - rows.rad2deg()).round(decimals=6)[:, None].expand(-1, len(columns))
+
+    def picture(self, field: "Tensor") -> "Tensor":
+        """The map, north above."""
+        return field
+
+    def weights(self, rows: "Tensor") -> "Tensor | None":
+        weights = quadrature(self.latitudes, len(rows))[1]
+        return weights / weights.mean()
+
+
+def quadrature(latitudes: Latitudes, n: int) -> "tuple[Tensor, Tensor]":
+    """Colatitudes from north to south and the weights of the integral over cos(colatitude); their sum is 2.
+
+    >>> theta, weights = quadrature("equiangular", 9)
+    >>> round(float((weights * theta.cos() ** 2).sum()), 12)  # the integral of x^2 from -1 to 1
+    0.666666666667
+    """
+    import numpy as np
+    import torch
+
+    if latitudes == "legendre-gauss":
+        x, weights = np.polynomial.legendre.leggauss(n)
+        return torch.from_numpy(np.arccos(x[::-1])), torch.from_numpy(weights[::-1].copy())
+    # Clenshaw and Curtis: the integral of the cosine series that passes through the points.
+    j = torch.arange(n, dtype=torch.float64)
+    k = torch.arange(1, (n - 1) // 2 + 1, dtype=torch.float64)
+    b = 2 - (2 * k == n - 1).double()
+    series = (b / (4 * k**2 - 1) * torch.cos(2 * torch.pi * k * j[:, None] / (n - 1))).sum(1)
+    inner = 2 - ((j == 0) | (j == n - 1)).double()
+    return torch.linspace(0, torch.pi, n, dtype=torch.float64), inner / (n - 1) * (1 - series)
+
+
+KINDS: dict[str, type[Geometry]] = {"box": Box, "sphere": Sphere}
+
+
+def from_dict(stored: dict[str, Any]) -> Geometry:
+    """The geometry that `to_dict` described."""
+    try:
+        return KINDS[stored["kind"]](**{key: value for key, value in stored.items() if key != "kind"})
+    except (KeyError, TypeError) as error:
+        raise UserError(
+            f"the geometry {stored} is not known here; known are {', '.join(KINDS)}. Update this program."
+        ) from error

@@ -1,0 +1,101 @@
+"""What is known of fields beside their values: where the points lie, and what the fields are."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from data.fields.geometry import Geometry
+
+Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The points of a geometry: coordinates of its rows and columns, float64."""
+
+    geometry: Geometry
+    rows: Tensor
+    columns: Tensor
+
+    @classmethod
+    def of(cls, geometry: Geometry, rows: int, columns: int | None = None) -> "Grid":
+        """The usual grid of so many points."""
+        return cls(geometry, *geometry.coordinates(rows, rows if columns is None else columns))
+
+    @property
+    def resolution(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.rows), len(self.columns)
+
+    @cached_property
+    def weights(self) -> Tensor | None:
+        """Quadrature weights of the rows, float32, of mean 1; None where all points weigh the same."""
+        weights = self.geometry.weights(self.rows)
+        return None if weights is None else weights.float()
+
+    @property
+    def positions(self) -> Tensor:
+        """The distance of every point (row, column) from the nearest wall or, on the sphere, its latitude."""
+        return self.geometry.positions(self.rows, self.columns)
+
+    def every(self, stride: int) -> "Grid":
+        """The coarser grid that `geometry.every` chooses."""
+        rows, columns = self.geometry.every(stride)
+        return Grid(self.geometry, self.rows[rows], self.columns[columns])
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """What a file says of its fields.
+
+    Attributes:
+        problem: the name of the equation, as in `pde.problems`.
+        names: the fields, in the order of the last axis.
+        times: the times of the frames.
+        inputs: fields that are given apart from the frames: the input of a static problem, or the field at the time 0
+            where the frames begin later.
+        static: whether an input has one answer, instead of frames that follow each other.
+        parameters: everything that decided the numbers, by name.
+        fingerprint: equal for two files exactly if sample i of one is sample i of the other.
+    """
+
+    problem: str
+    names: tuple[str, ...]
+    grid: Grid
+    times: Tensor
+    inputs: tuple[str, ...] = ()
+    static: bool = False
+    parameters: dict[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """The solution of a sample: rows, columns, frames, fields."""
+        return *self.grid.resolution, len(self.times), len(self.names)
+
+    @property
+    def input_shape(self) -> tuple[int, int, int]:
+        """The inputs of a sample: rows, columns, fields."""
+        return *self.grid.resolution, len(self.inputs)
+
+
+class Source(Protocol):
+    """A file of samples in some format. Every process opens it for itself; it can be pickled."""
+
+    path: Path
+    layout: Layout
+    samples: range
+    """The samples of the data set that the file holds; a shard does not begin with 0."""
+
+    def read(self, index: int) -> Array:
+        """The solution (row, column, frame, field) of the sample at this place in the file."""
+        ...
+
+    def read_inputs(self, index: int) -> Array:
+        """Its inputs (row, column, field)."""
+        ...

@@ -1,0 +1,191 @@
+"""What every generator of fields has in common: the settings that decide the numbers, and options. Without torch."""
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from lab.errors import UserError
+from lab.files import fingerprint
+from lab.paths import datasets_dir
+
+Precision = Literal["float64", "float32"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that decides the numbers of sample i, and nothing else."""
+
+    problem: ClassVar[str]
+    """The name that the file and the commands use."""
+    numbers_version: ClassVar[int]
+    """To be raised with every change that alters the numbers of a sample."""
+
+    seed: int
+    resolution: int
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise UserError(f"--seed must be 0 or more, not {self.seed}.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Everything, by name."""
+        return {**asdict(self), "numbers_version": self.numbers_version}
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two files exactly if sample i of one is sample i of the other."""
+        return fingerprint({"problem": self.problem, **self.parameters})
+
+    @property
+    def columns(self) -> int:
+        """Points along the second axis."""
+        return self.resolution
+
+    @property
+    def num_frames(self) -> int | None:
+        """Frames of a sample; none where a sample has one solution."""
+        return None
+
+
+S = TypeVar("S", bound=Settings)
+
+
+@dataclass(frozen=True)
+class GeneratorOptions(Generic[S]):
+    """Options of every generator of fields."""
+
+    package: ClassVar[str]
+    """The package that makes the samples; its module `generate` has the functions `layout` and `solve_samples`."""
+    kind: ClassVar[type[Any]]
+    """The class of the settings."""
+    unusual: ClassVar[tuple[str, ...]]
+    """What a file's name says of settings that are not the usual ones."""
+
+    num_samples: int = 100
+    """Number of samples."""
+    seed: int = 0
+    """Seed of the data set; each sample has its own stream."""
+    resolution: int = 64
+    """Points per side in the file."""
+    out: Path | None = None
+    """File to write; by default a name that tells the parameters, in datasets/."""
+    shard: str = "1/1"
+    """Which part to make, such as 3/16 for the third of sixteen jobs; the command join puts the parts together."""
+    workers: int | None = None
+    """Processes to run; by default one per CPU core."""
+
+    def __post_init__(self) -> None:
+        for flag, value in (("--num-samples", self.num_samples), ("--workers", self.workers)):
+            if value is not None and value < 1:
+                raise UserError(f"{flag} must be 1 or more, not {value}.")
+        _ = self.settings, self.samples  # both check what they are made of
+
+    @property
+    def settings(self) -> S:
+        """All that decides the numbers, with the defaults that depend on other options filled in."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(self.kind)}
+        settings: S = self.kind(**chosen | {k: v for k, v in self.derived().items() if chosen[k] is None})
+        return settings
+
+    def derived(self) -> dict[str, Any]:
+        """Defaults that depend on other options."""
+        return {}
+
+    def solver_options(self) -> dict[str, Any]:
+        """What `solve_samples` needs besides the settings; it must not change the numbers."""
+        return {}
+
+    @property
+    def at_once(self) -> int:
+        """Samples that a process solves and stores at a time."""
+        return 4
+
+    @property
+    def processes(self) -> int:
+        """Processes to run."""
+        from data.parallel import cpu_count
+
+        return self.workers or cpu_count()
+
+    @property
+    def shard_of(self) -> tuple[int, int]:
+        """(3, 16) for `--shard 3/16`."""
+        part, _, parts = self.shard.partition("/")
+        if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts) <= self.num_samples):
+            raise UserError(
+                f"--shard takes a part and a number of parts up to --num-samples, such as 3/16, "
+                f"not {self.shard!r} for {self.num_samples} samples."
+            )
+        return int(part), int(parts)
+
+    @property
+    def samples(self) -> range:
+        """The numbers of the samples that this shard makes."""
+        part, parts = self.shard_of
+        return range(self.num_samples * (part - 1) // parts, self.num_samples * part // parts)
+
+    @property
+    def path(self) -> Path:
+        """The file that the command writes: all samples, or those of the shard."""
+        whole, (part, parts) = self.out or datasets_dir() / self.default_name, self.shard_of
+        return whole if parts == 1 else shard_path(whole, part, parts)
+
+    @property
+    def default_name(self) -> str:
+        """A name that tells the parameters, the unusual ones only where they are not the defaults."""
+        own = self.settings
+        same = {key: getattr(self, key) for key in ("nu", "resolution") if hasattr(self, key)}
+        usual = type(self)(**same).settings
+        words = [own.problem.replace("-", "_")]
+        words += [f"nu{short(self.nu)}"] if hasattr(self, "nu") else []
+        words += [f"N{self.num_samples}"] + ([f"T{own.num_frames}"] if own.num_frames else [])
+        words += [f"{own.resolution}x{own.columns}", f"seed{own.seed}"]
+        said = ((text.format(**vars(own)), text.format(**vars(usual))) for text in self.unusual)
+        return "_".join([*words, *(mine for mine, theirs in said if mine != theirs)]) + ".h5"
+
+
+@dataclass(frozen=True)
+class JoinConfig:
+    """Options of the command that joins shards."""
+
+    file: Path
+    """The file to write: the name that the generator would have used without --shard."""
+    remove_shards: bool = False
+    """Delete the shards once the joined file is complete."""
+
+
+@dataclass(frozen=True)
+class ShowConfig:
+    """Options of the viewer."""
+
+    file: Path
+    """A file of fields: generated, public, or your own in any format that docs/data.md lists."""
+    samples: int = 3
+    """Samples to draw."""
+    frames: int = 6
+    """Columns of the contact sheet, where the fields change with time."""
+    out: Path | None = None
+    """Folder for the pictures; by default the folder of the file."""
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or self.frames < 1:
+            raise UserError(
+                f"--samples and --frames must be 1 or more, not {self.samples} and {self.frames}."
+            )
+
+
+def shard_path(whole: Path, part: int, parts: int) -> Path:
+    """The file of one shard, beside the file that they will be joined into."""
+    width = len(str(parts))
+    return whole.with_name(f"{whole.stem}.shard-{part:0{width}}-of-{parts}{whole.suffix}")
+
+
+def short(value: float) -> str:
+    """A number in as few characters as possible.
+
+    >>> short(1e-4), short(2.5e-3)
+    ('1e-4', '2.5e-3')
+    """
+    mantissa, exponent = f"{value:.6e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"

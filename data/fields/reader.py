@@ -1,0 +1,169 @@
+"""Open files of fields, whatever their format, as one type."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from data.fields.file import FieldsFile
+from data.fields.fno_matlab import FnoMatlab
+from data.fields.geometry import Geometry
+from data.fields.layout import Array, Grid, Source
+from data.fields.old_fields import OldFields
+from data.fields.old_navier_stokes import OldNavierStokes
+from data.hdf5 import Hdf5File
+from lab.errors import UserError
+
+FORMATS: tuple[Any, ...] = (FieldsFile, OldFields, OldNavierStokes, FnoMatlab)
+"""The known formats, each a `Source` with a test whether it `recognises` a path; the first that does reads the file.
+
+A format that is read into memory need not keep more than the samples and frames asked for."""
+
+
+class Fields(Dataset[Tensor]):
+    """The samples of a file, or some of them; item i is a tensor (row, column, frame, field), float32.
+
+    Samples are read when they are asked for. Safe in DataLoader workers and picklable: every process opens the file
+    for itself.
+
+    Attributes:
+        samples: the places in the file of these samples.
+        frames: the number of frames of each.
+        grid: where the points lie; its geometry is `geometry`.
+        problem, names, inputs, static, parameters, fingerprint: as in `data.fields.layout.Layout`.
+    """
+
+    def __init__(
+        self, source: Source, samples: range | None = None, frames: int | None = None, stride: int = 1
+    ) -> None:
+        layout = source.layout
+        self.source, self.path, self.stride = source, source.path, stride
+        self.samples = range(len(source.samples)) if samples is None else samples
+        self.frames = len(layout.times) if frames is None else frames
+        self.problem, self.names, self.inputs, self.static = (
+            layout.problem,
+            layout.names,
+            layout.inputs,
+            layout.static,
+        )
+        self.parameters, self.fingerprint = layout.parameters, layout.fingerprint
+        self.grid: Grid = layout.grid if stride == 1 else layout.grid.every(stride)
+        self.times = layout.times[: self.frames]
+
+    @property
+    def geometry(self) -> Geometry:
+        """The shape of the domain and its boundary."""
+        return self.grid.geometry
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return self._checked(index, self.source.read(self.samples[index])[..., : self.frames, :])
+
+    def load(self) -> Tensor:
+        """All samples at once: (sample, row, column, frame, field)."""
+        values = torch.empty(len(self), *self.grid.resolution, self.frames, len(self.names))
+        for i in range(len(self)):
+            values[i] = self[i]
+        return values
+
+    def load_inputs(self) -> Tensor:
+        """All inputs at once (sample, row, column, field): of a static problem, or the fields at the time 0."""
+        if not self.inputs:
+            raise UserError(
+                f"{self.path} holds fields that change with time ({self.problem}) and no inputs beside them: "
+                "its first frame is where they begin."
+            )
+        values = torch.empty(len(self), *self.grid.resolution, len(self.inputs))
+        for i, sample in enumerate(self.samples):
+            values[i] = self._checked(i, self.source.read_inputs(sample))
+        return values
+
+    def split(self, num_train: int, num_test: int) -> tuple["Fields", "Fields"]:
+        """The first `num_train` samples to train on and the last `num_test` to test on."""
+        if num_train + num_test > len(self):
+            raise UserError(
+                f"{self.path} offers {len(self)} samples, fewer than {num_train} to train on "
+                f"and {num_test} to test on; ask for fewer or make more."
+            )
+        parts = self.samples[:num_train], self.samples[len(self) - num_test :]
+        train, test = (Fields(self.source, samples, self.frames, self.stride) for samples in parts)
+        return train, test
+
+    def every(self, stride: int) -> "Fields":
+        """The same samples on a coarser grid, every `stride`-th point of this one."""
+        return Fields(self.source, self.samples, self.frames, self.stride * stride)
+
+    def at_resolution(self, rows: int) -> "Fields":
+        """The same samples on a coarser grid with so many rows."""
+        there = self.grid.resolution[0]
+        if there % rows:
+            raise UserError(
+                f"--resolution {rows} does not divide the {there} points of {self.path}; "
+                f"take {there} or a divisor of it."
+            )
+        return self if rows == there else self.every(there // rows)
+
+    def expect(self, **parameters: float) -> None:
+        """Refuse a file that is known to have been made with another value of a parameter."""
+        for name, wanted in parameters.items():
+            there = self.parameters.get(name)
+            if there is not None and not np.isclose(wanted, there, rtol=1e-6, atol=0):
+                raise UserError(
+                    f"{self.path} has {name} = {there:g} where {wanted:g} was expected; give another file."
+                )
+
+    def describe(self) -> dict[str, Any]:
+        """What the record of a run should say of its data."""
+        return {
+            "file": self.path.name,
+            "fingerprint": self.fingerprint,
+            "problem": self.problem,
+            "parameters": self.parameters,
+            "samples": [self.samples.start, self.samples.stop],
+            "frames": self.frames,
+            "grid": list(self.grid.resolution),
+            "geometry": self.geometry.to_dict(),
+            "fields": list(self.names),
+        }
+
+    def _checked(self, index: int, values: Array) -> Tensor:
+        if self.stride > 1:
+            values = values[self.geometry.every(self.stride)]
+        if not np.isfinite(values).all():
+            raise UserError(
+                f"{self.path}: sample {self.samples[index]} contains NaN or infinity; "
+                "the file is damaged, make or copy it again."
+            )
+        return torch.from_numpy(np.ascontiguousarray(values))
+
+
+def open_fields(path: str | Path, *, num_samples: int | None = None, frames: int | None = None) -> Fields:
+    """Open a file of any known format and check it; `num_samples` and `frames` keep the first so many."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
+    source = _source(path, num_samples, frames)
+    for what, wanted, there in (
+        ("samples", num_samples, len(source.samples)),
+        ("frames", frames, len(source.layout.times)),
+    ):
+        if wanted is not None and wanted > there:
+            raise UserError(f"{path} has {there} {what}, fewer than the {wanted} asked for; ask for {there}.")
+    return Fields(source, None if num_samples is None else range(num_samples), frames)
+
+
+def _source(path: Path, num_samples: int | None, frames: int | None) -> Source:
+    for kind in FORMATS:
+        if kind.recognises(path):
+            source: Source = kind(path, num_samples, frames)
+            return source
+    held = ", ".join(sorted(Hdf5File(path).file)) or "nothing"
+    raise UserError(
+        f"{path} is not a file of fields in a format that is known here (it holds {held}); docs/data.md lists the "
+        "formats, and python -m data.darcy, for example, makes such a file."
+    )

@@ -1,0 +1,210 @@
+"""Work in several processes, and data sets that are made by them: sample by sample, resumable at any moment.
+
+Every finished sample is a small file of its own in a folder beside the target, written under a temporary name
+and renamed. A killed run therefore leaves whole samples only, and the same command makes the others. When all
+are there they are assembled into one file, again under a temporary name. Nothing in a sample depends on which
+process made it, or with which others.
+"""
+
+import math
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.console import say
+from lab.errors import UserError
+from lab.files import atomic_path
+from lab.locks import only_process
+from lab.progress import Progress
+
+Array = npt.NDArray[np.float32]
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Job:
+    """The samples of one file, and how to make them.
+
+    `solve` turns the numbers of some samples into an array of them, (samples, ...); it is sent to other
+    processes, so it is a module's function or a `functools.partial` of one. `write` puts all samples, given one
+    by one in the given shape, into the file; `is_there` says whether the file holds them.
+    """
+
+    path: Path
+    fingerprint: str
+    label: str
+    samples: range
+    shape: tuple[int, ...]
+    solve: Callable[[list[int]], Array]
+    write: Callable[[Iterable[Array]], None]
+    is_there: Callable[[], bool]
+    batch_size: int
+    workers: int
+
+
+def make(job: Job) -> Path:
+    """Make the file of the job, or finish it, and return its path."""
+    _refuse_other_data(job)  # before waiting for whoever may be making it
+    parts = job.path.with_name(f".{job.path.stem}.{job.fingerprint}.parts")
+    lock = parts.with_suffix(".lock")
+    with only_process(lock, lambda: say("another process is making this data set; waiting for it")):
+        _refuse_other_data(job)  # that process may have been asked for fewer samples
+        if job.path.exists():
+            say(f"{job.path} is complete already")
+        else:
+            _make_samples(job, parts)
+            _assemble(job, parts)
+            say(f"wrote {job.path}")
+        shutil.rmtree(parts, ignore_errors=True)
+        with suppress(OSError):  # Windows keeps a file that is open
+            lock.unlink()
+    return job.path
+
+
+def in_processes(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    workers: int,
+    at_start: Callable[[], None] | None = None,
+) -> Iterator[Result]:
+    """The results for all tasks, in the order in which they are done: here, or in several processes.
+
+    `at_start` is called once in each process.
+    """
+    workers = min(workers, len(tasks))
+    if workers <= 1:
+        yield from map(function, tasks)
+        return
+    # Spawned, not forked: a forked process inherits the locks of torch and HDF5 in whatever state they are.
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        worker_environment(),
+        ProcessPoolExecutor(workers, spawn, _end_with_parent, (at_start,)) as pool,
+    ):
+        futures = [pool.submit(function, task) for task in tasks]
+        try:
+            for done in as_completed(futures):
+                yield done.result()
+        except BrokenProcessPool as error:
+            raise UserError(
+                "a worker process was ended from outside, perhaps for want of memory; "
+                "the same command continues, and a single process needs the least."
+            ) from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def cpu_count() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def worker_environment() -> Iterator[None]:
+    """Settings that a process reads once, when it starts.
+
+    By default malloc returns every large array to the system, which hands it out again page by page: for a
+    solver's short-lived arrays that costs up to half of the time.
+    """
+    settings = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "2000000000"}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@contextmanager
+def reproducible_cpu() -> Iterator[None]:
+    """One torch thread, so that sums are never split otherwise, and denormal numbers flushed to zero.
+
+    In float32 strongly damped modes become denormal, which slows a CPU ten-fold.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(threads)
+
+
+def _end_with_parent(at_start: Callable[[], None] | None) -> None:
+    """A killed parent cannot tell its workers to stop: each watches it. Ctrl-C ends them without a word."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=watch, daemon=True).start()
+    if at_start is not None:
+        at_start()
+
+
+def _refuse_other_data(job: Job) -> None:
+    if job.path.exists() and not job.is_there():
+        raise UserError(
+            f"{job.path} exists and holds other data than asked for, or fewer samples; "
+            "delete it or choose another name with --out."
+        )
+
+
+def _make_samples(job: Job, parts: Path) -> None:
+    missing = [sample for sample in job.samples if not _is_whole(_part(parts, sample), job.shape)]
+    size = max(1, min(job.batch_size, math.ceil(len(missing) / job.workers)))
+    batches = [missing[i : i + size] for i in range(0, len(missing), size)]
+    with Progress(len(job.samples), job.label) as progress:
+        progress.skip(len(job.samples) - len(missing))
+        for count in in_processes(_SolveAndStore(job.solve, parts), batches, job.workers):
+            progress.advance(count)
+
+
+@dataclass(frozen=True)
+class _SolveAndStore:
+    solve: Callable[[list[int]], Array]
+    parts: Path
+
+    def __call__(self, samples: list[int]) -> int:
+        for sample, values in zip(samples, self.solve(samples), strict=True):
+            with atomic_path(_part(self.parts, sample)) as temporary:
+                np.save(temporary, values)
+        return len(samples)
+
+
+def _assemble(job: Job, parts: Path) -> None:
+    for left_by_a_kill in job.path.parent.glob(f".{job.path.stem}.*.tmp{job.path.suffix}"):
+        left_by_a_kill.unlink(missing_ok=True)
+    job.write(np.load(_part(parts, sample)).reshape(job.shape) for sample in job.samples)
+
+
+def _part(parts: Path, sample: int) -> Path:
+    return parts / f"{sample:06}.npy"
+
+
+def _is_whole(part: Path, shape: tuple[int, ...]) -> bool:
+    """Whether the part has all numbers of a sample; a single field may have been stored without its axis."""
+    try:
+        return bool(np.load(part, mmap_mode="r").size == math.prod(shape))
+    except (OSError, ValueError, EOFError):
+        return False
