@@ -80,7 +80,7 @@ def parse(
     }
     if registry is not None:
         # A preset speaks of whatever model is chosen: what that model does not have, it passes over.
-        own = registry[values["model"]].defaults
+        own = registry.options() if config_class.every_model else registry[values["model"]].defaults
         usual = {key: value for key, value in preset.items() if key in own}
         given = {key: getattr(namespace, key) for key in registry.options()}
         values["options"] = usual | {key: value for key, value in given.items() if value is not None}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from lab.errors import UserError
 from lab.files import write_text
@@ -11,6 +11,7 @@ from lab.presets import Preset
 from lab.registry import Registry
 
 Schedule = Literal["constant", "cosine", "step", "one-cycle"]
+C = TypeVar("C", bound="ExperimentConfig")
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
     """The application's models."""
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of options that published commands use: {alias: option}."""
+    every_model: ClassVar[bool] = False
+    """Whether the options are those of a whole table: options of models are then given to every model that has them."""
     group: ClassVar[str] = "training"
     """The heading in --help of the options that a class defines."""
 
@@ -112,7 +115,8 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
     }
 
     def __post_init__(self) -> None:
-        settle(self, options=self.registry.settled(self.model, self.options))
+        if not self.every_model:
+            settle(self, options=self.registry.settled(self.model, self.options))
         for key in ("epochs", "batch_size", "devices", "num_nodes", "step_size"):
             if getattr(self, key) < 1:
                 raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
@@ -139,6 +143,17 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
     def label(self) -> str:
         """A few words that tell this run from its neighbours; applications add theirs."""
         return f"{self.model}-seed{self.seed}"
+
+
+def run_of_table(
+    table: ExperimentConfig, config_class: type[C], model: str, options: Mapping[str, Any], **own: Any
+) -> C:
+    """The options of one run of a table: the table's, those of `model` among them, then `options` and `own`."""
+    shared = {entry.name: getattr(table, entry.name) for entry in fields(config_class)}
+    has = config_class.registry[model].defaults
+    chosen = {key: value for key, value in table.options.items() if key in has}
+    settled = {"model": model, "options": chosen | dict(options), "resume": True}
+    return config_class(**{**shared, **settled, **own})
 
 
 def flag(key: str) -> str:

@@ -6,7 +6,7 @@ models. Nothing here imports a model before it is asked for.
 """
 
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -57,6 +57,8 @@ class Entry:
     """What figures call it; the name where empty."""
     learned: bool = True
     """Whether gradients train it."""
+    check: Callable[[Mapping[str, Any]], None] | None = None
+    """Refuses, with a `UserError`, options that do not go together."""
 
     @property
     def shown(self) -> str:
@@ -127,7 +129,10 @@ class Registry(Mapping[str, Entry]):
                     f"{flag} does nothing with --model {name}; it belongs to {', '.join(owners)}."
                 )
             own[key].check(value)
-        return entry.defaults | dict(chosen)
+        settled = entry.defaults | dict(chosen)
+        if entry.check is not None:
+            entry.check(settled)
+        return settled
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:

@@ -57,6 +57,8 @@ class EvalConfig:
 class TableConfig(TrainConfig):
     """Options of `python -m lab.demo.table`: those of training, given to every run, and which runs."""
 
+    every_model: ClassVar[bool] = True
+
     models: list[str] = field(default_factory=lambda: list(MODELS))
     """Models to train."""
     seeds: int = 1

@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 
 from lab.cli import run
+from lab.config import run_of_table
 from lab.demo.config import TableConfig, TrainConfig
 
 
@@ -21,12 +21,10 @@ def table(config: TableConfig) -> None:
 
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
     """The options of every run."""
-    shared = {entry.name: getattr(config, entry.name) for entry in fields(TrainConfig)}
     for model in config.models:
         for seed in range(config.seeds):
             name = f"{config.prefix}-{model}-seed{seed}"
-            own = {"model": model, "options": {}, "seed": seed, "name": name, "resume": True}
-            yield TrainConfig(**{**shared, **own})
+            yield run_of_table(config, TrainConfig, model, {}, seed=seed, name=name)
 
 
 if __name__ == "__main__":
