@@ -32,6 +32,8 @@ class FinishedRun:
     folder: Path
     config: Mapping[str, Any]
     manifest: Mapping[str, Any]
+    weights_file: Path | None = None
+    """Its weights, where they are not in their usual place."""
 
     @property
     def name(self) -> str:
@@ -51,7 +53,7 @@ class FinishedRun:
     @property
     def weights(self) -> Path:
         """Its best weights."""
-        return self.folder / "weights.safetensors"
+        return self.weights_file or self.folder / "weights.safetensors"
 
     def metrics(self) -> list[dict[str, float]]:
         """The rows of metrics.csv, as numbers."""

@@ -1,1 +1,1 @@
-"""Neural operators for the Navier-Stokes equation: the Monarch Neural Operator and its baselines."""
+"""Neural operators for flows: the Monarch Neural Operator and its baselines."""

@@ -1,28 +1,35 @@
-"""`python -m pde.eval`: test the finished runs, or any weights on any data; a table and figures."""
+"""`python -m pde.eval`: test the finished runs, or any weights on any data; tables and figures."""
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lab.cli import run
-from pde.config import EvalConfig
+from pde.config import EvalConfig, TrainConfig
+
+if TYPE_CHECKING:
+    from lab.table import Table
+    from pde.scores import Result
 
 
 def evaluate(config: EvalConfig) -> None:
-    """Forecast the test samples, print the table of errors, draw curves, spectra, fields and an animation."""
+    """Forecast the test samples, print the tables of errors, draw curves, spectra, fields and an animation."""
     import torch
 
     from lab.errors import UserError
-    from lab.gather import finished_runs
-    from pde.evaluate import evaluate_runs, evaluate_weights, problem_of
+    from lab.paths import runs_dir
+    from lab.runs import finished_runs
     from pde.problems import PROBLEMS
-    from pde.report import report
+    from pde.scores import problem_of, score_runs, score_weights
 
-    if config.threads is not None:
-        torch.set_num_threads(config.threads)
+    torch.set_num_threads(config.threads or torch.get_num_threads())
     torch.set_flush_denormal(True)
+    folder = config.out or runs_dir() / TrainConfig.app / "results"
     if config.weights:
-        report(evaluate_weights(config), config)
+        report(score_weights(config, folder / "scores"), config, folder)
         return
-    runs = finished_runs("pde")
+    runs = finished_runs(TrainConfig)
     found = [name for name in PROBLEMS if any(problem_of(run) == name for run in runs)]
     if config.problem is not None and config.problem not in found:
         raise UserError(
@@ -30,7 +37,66 @@ def evaluate(config: EvalConfig) -> None:
             f"python -m pde.train --problem {config.problem}"
         )
     for name in found if config.problem is None else [config.problem]:
-        report(evaluate_runs([run for run in runs if problem_of(run) == name], config), config)
+        place = folder if len(found) == 1 or config.problem is not None else folder / name
+        of_problem = [run for run in runs if problem_of(run) == name]
+        report(score_runs(of_problem, config, place / "scores"), config, place)
+
+
+def report(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> list[Path]:
+    """Print the tables, write them in all formats and, if asked for, the figures; return the paths."""
+    from lab.console import say_written
+    from lab.files import write_text
+    from pde.tables import places_table, ratios_table, results_table, samples_table
+
+    tables = {
+        "table": results_table(results),
+        "ratios": ratios_table(results),
+        "places": places_table(results),
+    }
+    paths: list[Path] = []
+    found = {name: table for name, table in tables.items() if table is not None}
+    for name, table in found.items():
+        table.print()
+        paths += table.save(folder, name)
+    write_text(folder / "per_sample.csv", samples_table(results).csv())
+    paths.append(folder / "per_sample.csv")
+    if config.figures:
+        paths += _figures(results, config, folder)
+    paths.append(_page(results, list(found.values()), paths, folder))
+    say_written(folder, paths)
+    return paths
+
+
+def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> list[Path]:
+    from pde import figures
+    from pde.tables import cases
+
+    problem, geometry = results[0].problem, results[0].test.geometry
+    paths = [] if problem.static else [figures.error_curves(results, folder / "errors.png")]
+    if geometry.places:
+        paths.append(figures.error_places(results, folder / "places.png"))
+    else:
+        paths.append(figures.energy_spectra(results, folder / "spectra.png"))
+    for case in cases(results):
+        here = [result for result in results if result.case == case]
+        here = [result for result in here if result.test.grid.resolution == here[0].test.grid.resolution]
+        for sample in config.samples:
+            paths.append(figures.panels(here, sample, folder / f"{case}_sample{sample}.png"))
+            if not problem.static:
+                paths.append(figures.animation(here, sample, folder / f"{case}_sample{sample}.gif"))
+    return paths
+
+
+def _page(results: "Sequence[Result]", tables: "list[Table]", paths: list[Path], folder: Path) -> Path:
+    """All tables and still figures as one page, to be read as it is or copied into a document."""
+    from lab.files import write_text
+
+    parts = [f"# {results[0].problem.title}", *(table.markdown().rstrip() for table in tables)]
+    parts += [f"![{path.stem}]({path.name})" for path in paths if path.suffix == ".png"]
+    runs = ", ".join(sorted(run.name for result in results for run in result.row.runs))
+    parts.append(f"{len(results[0].test)} test samples of simulated flow. Runs: {runs}.")
+    write_text(folder / "report.md", "\n\n".join(parts) + "\n")
+    return folder / "report.md"
 
 
 if __name__ == "__main__":

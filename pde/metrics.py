@@ -1,6 +1,9 @@
 """How wrong a forecast is. Fields are (sample, row, column, frame, field); `weights` are those of the rows."""
 
+import torch
 from torch import Tensor
+
+from data.fields.layout import Grid
 
 
 def relative_error(prediction: Tensor, truth: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -8,7 +11,6 @@ def relative_error(prediction: Tensor, truth: Tensor, weights: Tensor | None = N
 
     With the quadrature weights of a grid, ||u||^2 = sum of w |u|^2, the integral over the domain.
 
-    >>> import torch
     >>> relative_error(torch.zeros(2, 4, 4, 3), torch.ones(2, 4, 4, 3))
     tensor([1., 1.])
     """
@@ -21,6 +23,31 @@ def error_per_frame(prediction: Tensor, truth: Tensor, weights: Tensor | None = 
     wrong, truth = _weighted(prediction - truth, weights), _weighted(truth, weights)
     sides = (part.transpose(3, 4).flatten(1, 3).norm(dim=1) for part in (wrong, truth))
     return next(sides) / next(sides)
+
+
+def squares_by_point(prediction: Tensor, truth: Tensor) -> Tensor:
+    """The mean square error at every point (row, column), each field in units of its spread."""
+    spread = truth.flatten(0, 3).std(0)
+    return ((prediction - truth) / spread).square().mean((0, 3, 4))
+
+
+def error_profile(squares: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
+    """Places, as the geometry measures them, and the root mean square error there."""
+    places, number = grid.positions.unique(return_inverse=True)
+    sums = torch.zeros(len(places), dtype=squares.dtype).index_add(0, number.flatten(), squares.flatten())
+    return places, (sums / number.flatten().bincount()).sqrt()
+
+
+def error_by_region(squares: Tensor, grid: Grid) -> dict[str, float | None]:
+    """The root mean square error in each region that the geometry names; None where a coarse grid has no point."""
+    found: dict[str, float | None] = {}
+    for name, (low, high) in grid.geometry.places.items():
+        inside = ((grid.positions.abs() >= low) & (grid.positions.abs() < high)).double()
+        if grid.weights is not None:
+            inside = inside * grid.weights.double()[:, None]
+        area = inside.sum()
+        found[name] = float(((squares * inside).sum() / area).sqrt()) if area > 0 else None
+    return found
 
 
 def _weighted(fields: Tensor, weights: Tensor | None) -> Tensor:

@@ -13,9 +13,9 @@ def train(config: TrainConfig) -> dict[str, float]:
 
     from lab.console import say
     from lab.run import Run
-    from lab.trainer import fit, prepare
-    from pde.budget import choose_epochs
-    from pde.recipes import make_training
+    from lab.trainer import Plan, fit, prepare
+    from pde import budget
+    from pde.experiment import make_training
     from pde.sources import Split
 
     prepare(config)
@@ -23,11 +23,12 @@ def train(config: TrainConfig) -> dict[str, float]:
     samples = split.load(split.train)
     validation = TensorDataset(*split.load(split.validation))
     torch.manual_seed(config.seed)
-    training, data = make_training(config, samples, split.domain)
-    if config.minutes is not None:
-        choose_epochs(config, training, data, validation)
+    training, data = make_training(config, samples, split.grid)
     with Run.open(config, split.describe()) as folder:
-        best = fit(training, data, validation, folder)
+        plan = Plan.stored(folder)
+        if plan is None and config.minutes is not None:
+            plan = budget.plan(config, training, data, validation)
+        best = fit(training, data, validation, folder, plan=plan)
         say(f"relative error of the forecasts of {len(validation)} validation samples {best['error']:.4f}")
         say("python -m pde.eval compares the finished runs on the test samples")
     return best

@@ -94,6 +94,10 @@ class Fields(Dataset[Tensor]):
         train, test = (Fields(self.source, samples, self.frames, self.stride) for samples in parts)
         return train, test
 
+    def one(self, index: int) -> "Fields":
+        """One of the samples."""
+        return Fields(self.source, self.samples[index : index + 1], self.frames, self.stride)
+
     def every(self, stride: int) -> "Fields":
         """The same samples on a coarser grid, every `stride`-th point of this one."""
         return Fields(self.source, self.samples, self.frames, self.stride * stride)

@@ -1,0 +1,119 @@
+"""Loss and scores in training: the recipes. Comparisons hold the recipe fixed."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, TensorDataset
+
+from data.fields.layout import Grid
+from lab.experiment import Experiment
+from pde.augment import random_images
+from pde.config import TrainConfig
+from pde.metrics import error_per_frame, relative_error
+from pde.models import build
+from pde.predictor import Forecaster, OneShot, Predictor
+from pde.problems import PROBLEMS
+from pde.sources import Samples
+
+
+class Training(Experiment):
+    """What all recipes share: the score, the optimiser's groups, the header. A batch is (given, wanted)."""
+
+    model: Predictor
+    config: TrainConfig
+    weights: Tensor | None
+
+    def __init__(self, model: Predictor, config: TrainConfig, grid: Grid) -> None:
+        super().__init__(model, config)
+        self.geometry = grid.geometry
+        self.register_buffer("weights", grid.weights, persistent=False)
+
+    def training_step(self, batch: list[Tensor], batch_index: int) -> Tensor:
+        if self.config.symmetries:
+            batch = random_images(PROBLEMS[self.config.problem].symmetries, *batch)
+        return super().training_step(batch, batch_index)
+
+    def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
+        """The relative error of the whole forecast."""
+        given, wanted = batch
+        predicted = self.model.predict(given, wanted.shape[3])
+        both = self.model.measured(predicted), self.model.measured(wanted)
+        return {"error": relative_error(*both, self.weights)}
+
+    def parameter_groups(self) -> Iterable[dict[str, Any]]:
+        """Transforms apart: they learn more slowly, and decay towards their start instead of towards zero."""
+        net = self.model.net
+        transforms = net.transform_parameters()
+        apart = {id(parameter) for parameter in transforms}
+        yield {"params": [p for p in self.model.parameters() if id(p) not in apart]}
+        if transforms:
+            lr = self.config.lr * net.transform_lr
+            yield {"params": transforms, "lr": lr, "weight_decay": net.transform_decay}
+
+    def header(self) -> dict[str, Any]:
+        config, net = self.config, self.model.net
+        case = PROBLEMS[config.problem].case
+        return {
+            "app": config.app,
+            "problem": config.problem,
+            "model": config.model,
+            "options": dict(config.options),
+            "in_frames": config.in_frames,
+            "in_channels": net.in_channels,
+            "residual": config.recipe == "markov",
+            "fields": self.model.fields,
+            "resolution": list(net.resolution),
+            "geometry": self.geometry.to_dict(),
+            "recipe": config.recipe,
+            **({case: getattr(config, case)} if case else {}),
+        }
+
+
+class Markov(Training):
+    """One frame in, one step, from every frame of every trajectory, with noise on the normalised input.
+
+    loss = mean of ||next - truth|| / ||truth||, both normalised
+    """
+
+    def loss(self, batch: list[Tensor]) -> Tensor:
+        now, following = batch
+        noise = self.config.noise * self.model.std * torch.randn_like(now)
+        predicted = self.model((now + noise)[..., None, :])[..., 0, :]
+        both = self.model.centred(predicted), self.model.centred(following)
+        return relative_error(*both, self.weights).mean()
+
+
+class Rollout(Training):
+    """Ten frames in, the loss summed over the forecast and differentiated through all of it: FNO's protocol."""
+
+    def loss(self, batch: list[Tensor]) -> Tensor:
+        given, wanted = batch
+        predicted = self.model.predict(given, wanted.shape[3])
+        return error_per_frame(predicted, wanted, self.weights).sum(1).mean()
+
+
+class Map(Training):
+    """The answer to an input in one step; the loss is the error itself."""
+
+    def loss(self, batch: list[Tensor]) -> Tensor:
+        return self.scores(batch)["error"].mean()
+
+
+def make_training(config: TrainConfig, samples: Samples, grid: Grid) -> tuple[Training, Dataset[Any]]:
+    """The experiment that the config asks for, and its training data."""
+    fields, channels = samples.wanted.shape[-1], config.in_frames * samples.given.shape[-1]
+    net = build(config.model, channels, grid, fields, **config.options)
+    if config.recipe == "map":
+        model = OneShot(net, fields)
+        model.normalise_like(*samples)
+        return Map(model, config, grid), TensorDataset(*samples)
+    forecaster = Forecaster(net, config.in_frames, residual=config.recipe == "markov", fields=fields)
+    if config.recipe == "fno":
+        return Rollout(forecaster, config, grid), TensorDataset(*samples)
+    trajectories = torch.cat(samples, dim=3)
+    forecaster.normalise_like(trajectories)
+    frames = trajectories.permute(0, 3, 1, 2, 4).contiguous()
+    now, following = frames[:, :-1].flatten(0, 1), frames[:, 1:].flatten(0, 1)
+    return Markov(forecaster, config, grid), TensorDataset(now, following)

@@ -1,0 +1,182 @@
+"""From finished runs to the scores of every test sample, kept once computed."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from data.fields.reader import Fields
+from data.navier_stokes.diagnostics import spectrum
+from lab import weights
+from lab.console import say
+from lab.errors import UserError
+from lab.files import content_hash, kept
+from lab.runs import FinishedRun, Row, rows
+from pde.config import DataOptions, EvalConfig, TrainConfig
+from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
+from pde.predictor import Predictor, load
+from pde.problems import DEFAULT, PROBLEMS, Problem
+from pde.sources import Samples, Split, open_samples, samples_of
+
+SCORES_VERSION = 1
+"""To be raised with every change that alters what is kept of a run."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One run on its test samples.
+
+    Attributes:
+        errors: the relative error of each sample, over the whole forecast.
+        per_frame: the relative error of each sample and frame.
+        places, profile: where on the domain, and the root mean square error there; empty where all places are alike.
+        regions: the same by region.
+        spectrum, true_spectrum: energy by wavenumber in the last frame of a periodic flow, mean over samples.
+    """
+
+    errors: list[float]
+    per_frame: list[list[float]]
+    places: list[float]
+    profile: list[float]
+    regions: dict[str, float | None]
+    spectrum: list[float]
+    true_spectrum: list[float]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of a problem's table in one of its columns: the scores of every seed's run."""
+
+    row: Row
+    problem: Problem
+    case: str
+    title: str
+    """The column's title."""
+    parameters: int
+    scores: tuple[Scores, ...]
+    """One for each run of the row."""
+    test: Fields
+    """The test samples."""
+
+    @property
+    def label(self) -> str:
+        """What tables call the row."""
+        return self.row.label
+
+    def mean_of_runs(self, name: str) -> float | None:
+        """The mean of what `pace` knows of its runs."""
+        known = [value for run in self.row.runs if (value := pace(run).get(name)) is not None]
+        return fmean(known) if known else None
+
+
+def score_runs(runs: Sequence[FinishedRun], config: EvalConfig, folder: Path) -> list[Result]:
+    """Every run of one problem on its own test samples, or all on those of `config.data`; kept in `folder`."""
+    case = PROBLEMS[problem_of(runs[0])].case
+    found = rows(runs, TrainConfig, apart=() if case is None else (case,))
+    return [_result(row, config, folder) for row in found]
+
+
+def score_weights(config: EvalConfig, folder: Path) -> list[Result]:
+    """Every given weights file on the test samples of `config.data`, under the name of its folder."""
+    runs = []
+    for path in config.weights:
+        header = weights.load(path, app="pde").header
+        options = {"model": header["model"], "problem": header["problem"], "seed": 0, **header["options"]}
+        runs.append(FinishedRun(path.parent, options, {}, path))
+    problems = sorted({problem_of(run) for run in runs})
+    if len(problems) > 1:
+        raise UserError(f"--weights of different problems ({', '.join(problems)}) share no test data.")
+    names = [run.name if len(runs) > 1 else run.model for run in runs]
+    return [_result(Row(name, (run,)), config, folder) for name, run in zip(names, runs, strict=True)]
+
+
+def problem_of(run: FinishedRun) -> str:
+    """The problem that a run was trained on."""
+    return str(run.config.get("problem", DEFAULT))
+
+
+def forecast(predictor: Predictor, samples: Samples, batch_size: int = 20) -> Tensor:
+    """What a model makes of all that is given: like `samples.wanted`."""
+    predictor = predictor.at_resolution(samples.given.shape[1:3])
+    frames = samples.wanted.shape[3]
+    with torch.inference_mode():
+        return torch.cat([predictor.predict(batch, frames) for batch in samples.given.split(batch_size)])
+
+
+def pace(run: FinishedRun) -> dict[str, Any]:
+    """How long the training was: steps, minutes, and seconds per pass over the training data."""
+    if not (run.folder / "metrics.csv").is_file():
+        return {}
+    last = run.metrics()[-1]
+    passes = last["step"] / run.manifest["steps"]["per_pass"]
+    return {"steps": last["step"], "minutes": last["seconds"] / 60, "pass": last["seconds"] / passes}
+
+
+def _result(row: Row, config: EvalConfig, folder: Path) -> Result:
+    problem, test = _test_samples(row.runs[0], config)
+    value = None if problem.case is None else test.parameters.get(problem.case)
+    first = load(row.runs[0].weights)
+    return Result(
+        row=row,
+        problem=problem,
+        case=problem.case_name(value),
+        title=problem.case_title(value),
+        parameters=sum(parameter.numel() for parameter in first.parameters()),
+        scores=tuple(_scores(run, config, folder) for run in row.runs),
+        test=test,
+    )
+
+
+def _scores(run: FinishedRun, config: EvalConfig, folder: Path) -> Scores:
+    problem, test = _test_samples(run, config)
+    described = test.describe()
+    key = [
+        SCORES_VERSION,
+        content_hash(run.weights),
+        described["fingerprint"],
+        described["samples"],
+        described["grid"],
+    ]
+    return Scores(**kept(folder, key, lambda: asdict(_computed(run, problem, test, config.batch_size))))
+
+
+def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int) -> Scores:
+    say(f"{run.name}: {len(test)} forecasts")
+    predictor, samples, grid = load(run.weights), samples_of(test, problem), test.grid
+    prediction, truth = forecast(predictor, samples, batch_size), samples.wanted
+    measured = predictor.measured(prediction), predictor.measured(truth)
+    places, profile = torch.empty(0), torch.empty(0)
+    squares = squares_by_point(prediction, truth)
+    if grid.geometry.places:
+        places, profile = error_profile(squares, grid)
+    flow = not any(grid.geometry.bounded)
+    shown = test.names.index(problem.shown)
+    spectra = [
+        spectrum(part[..., -1, shown]).mean(0).tolist() if flow else [] for part in (prediction, truth)
+    ]
+    return Scores(
+        errors=relative_error(*measured, grid.weights).tolist(),
+        per_frame=error_per_frame(*measured, grid.weights).tolist(),
+        places=places.tolist(),
+        profile=profile.tolist(),
+        regions=error_by_region(squares, grid),
+        spectrum=spectra[0],
+        true_spectrum=spectra[1],
+    )
+
+
+def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Problem, Fields]:
+    problem = PROBLEMS[problem_of(run)]
+    if config.data is not None:
+        test = open_samples(config.data, problem)
+    else:
+        known = {
+            entry.name: run.config[entry.name] for entry in fields(DataOptions) if entry.name in run.config
+        }
+        known["data"] = None if known.get("data") is None else Path(known["data"])
+        test = Split(DataOptions(**known)).test
+    return problem, test if config.num_test is None else test.split(0, config.num_test)[1]

@@ -1,0 +1,131 @@
+"""From scores to tables."""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from lab.table import Cell, Column, Score, Table
+from pde.config import TrainConfig
+from pde.scores import Result
+
+PAPER = {"nu1e-3": 0.59, "nu1e-4": 0.81, "nu1e-5": 0.88}
+"""The error of the Monarch Neural Operator over FNO's in Dao et al. (2022), 1000 trajectories."""
+
+
+def results_table(results: Sequence[Result]) -> Table:
+    """One row per model and setting, one column per case; mean and standard error.
+
+    The error is over test samples; with several seeds, each sample counts with its mean over the seeds.
+    """
+    titles = cases(results)
+    columns = [Column("model", "model"), Column("parameters", "parameters", extra=True)]
+    columns += [Column(case, title, better="lower") for case, title in titles.items()]
+    columns += [Column("seeds", "seeds", extra=True), Column("minutes", "minutes", digits=1, extra=True)]
+    columns += [Column("steps", "steps", digits=0, extra=True)]
+    columns += [Column("pass", "seconds per pass", digits=1, extra=True)]
+    caption = "Relative L2 error of the forecast (simulated flows): mean ± standard error over test samples"
+    table = Table(columns, caption=caption)
+    for label in labels(results):
+        same = [result for result in results if result.label == label]
+        row: dict[str, Cell] = {
+            "model": label,
+            "parameters": same[0].parameters,
+            "seeds": max(len(result.scores) for result in same),
+        }
+        for name in ("minutes", "steps", "pass"):
+            known = [value for result in same if (value := result.mean_of_runs(name)) is not None]
+            row[name] = fmean(known) if known else None
+        for result in same:
+            row[result.case] = Score.of(_over_seeds([scores.errors for scores in result.scores]))
+        table.rows.append(row)
+    return table
+
+
+def samples_table(results: Sequence[Result]) -> Table:
+    """The error of every run on every test sample, for tests of one's own."""
+    names = ("run", "model", "case", "seed", "sample", "error")
+    table = Table([Column(name, name, digits=6) for name in names])
+    for result in results:
+        for run, scores in zip(result.row.runs, result.scores, strict=True):
+            for sample, error in enumerate(scores.errors):
+                values: tuple[Cell, ...] = (run.name, result.label, result.case, run.seed, sample, error)
+                table.rows.append(dict(zip(names, values, strict=True)))
+    return table
+
+
+def ratios_table(results: Sequence[Result]) -> Table | None:
+    """The error of our model, in every setting, divided by that of each other one; None without the two kinds.
+
+    With several seeds of both, ± is the standard error over seeds. The paper's ratio stands below, where it has one.
+    """
+    ours, titles = TrainConfig.model, cases(results)
+    mine = [label for label in labels(results) if label.split(",")[0] == ours]
+    others = [label for label in labels(results) if label not in mine]
+    if not mine or not others:
+        return None
+    columns = [Column("ratio", "error divided by that of another model")]
+    columns += [Column(case, title, digits=2) for case, title in titles.items()]
+    table = Table(columns)
+    for label in mine:
+        for other in others:
+            row: dict[str, Cell] = {"ratio": f"{label} / {other}"}
+            for case in titles:
+                row[case] = ratio(*(of_seeds(results, name, case) for name in (label, other)))
+            table.rows.append(row)
+    if PAPER.keys() & titles.keys():
+        table.rows.append({"ratio": f"{ours} / fno in the paper", **PAPER})
+    return table
+
+
+def places_table(results: Sequence[Result]) -> Table | None:
+    """The error in the regions that the geometry has, one row per model, ± over seeds; None where there are none."""
+    geometry = results[0].test.geometry
+    if not geometry.places:
+        return None
+    caption = f"Root mean square error over the spread of the field, by {geometry.place}"
+    columns = [Column(name, name, digits=3, better="lower") for name in geometry.places]
+    table = Table([Column("model", "model"), *columns], caption=caption)
+    for result in results:
+        row: dict[str, Cell] = {"model": result.label}
+        for name in geometry.places:
+            known = [value for scores in result.scores if (value := scores.regions[name]) is not None]
+            row[name] = Score.of(known) if known else None
+        table.rows.append(row)
+    return table
+
+
+def of_seeds(results: Sequence[Result], label: str, case: str) -> Score | None:
+    """The mean error of a model, and its standard error over seeds."""
+    for result in results:
+        if (result.label, result.case) == (label, case):
+            return Score.of(fmean(scores.errors) for scores in result.scores)
+    return None
+
+
+def ratio(above: Score | None, below: Score | None) -> Score | None:
+    """One mean over another; relative errors of the two, which are independent, add in squares."""
+    if above is None or below is None:
+        return None
+    value, count = above.mean / below.mean, min(above.count, below.count)
+    if above.error is None or below.error is None:
+        return Score(value, None, count)
+    return Score(value, value * math.hypot(above.error / above.mean, below.error / below.mean), count)
+
+
+def cases(results: Sequence[Result]) -> dict[str, str]:
+    """The columns of the table and their titles, in the order of falling values: the smooth flows first."""
+    ordered = sorted(
+        results, key=lambda result: -float(result.test.parameters.get(result.problem.case or "", 0.0))
+    )
+    return {result.case: result.title for result in ordered}
+
+
+def labels(results: Sequence[Result]) -> list[str]:
+    """All rows, in the order of tables and legends."""
+    return list(dict.fromkeys(result.label for result in results))
+
+
+def _over_seeds(errors: list[list[float]]) -> list[float]:
+    if len({len(values) for values in errors}) > 1:
+        return [value for values in errors for value in values]
+    return [fmean(values) for values in zip(*errors, strict=True)]
