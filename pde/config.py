@@ -4,16 +4,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from data.navier_stokes.config import GenerateConfig, Precision
+from data.fields.options import Precision
 from lab.config import ExperimentConfig
 from lab.errors import UserError
-from pde.problems import PROBLEMS, ProblemName
+from pde.problems import DEFAULT, PROBLEMS, ProblemName
 
 Model = Literal["mno", "lfno", "fno", "ffno", "sfno", "unet", "tfnet", "resnet"]
 Recipe = Literal["markov", "fno", "map"]
-
-FRAMES_IN = PROBLEMS["navier-stokes"].frames_in
-"""Frames that are given before the forecast of a Navier-Stokes flow begins, in both recipes: FNO's protocol."""
 
 # Which options belong to which model; the others leave it as it is.
 MODEL_OPTIONS = {
@@ -32,7 +29,7 @@ MODEL_OPTIONS = {
 class DataConfig:
     """Where the samples come from and how they are shared out."""
 
-    problem: ProblemName = "navier-stokes"
+    problem: ProblemName = DEFAULT
     """navier-stokes: a periodic flow. darcy, burgers-walls: between walls. shallow-water: on the sphere."""
     nu: float = 1e-3
     """navier-stokes: viscosity; 1e-3, 1e-4 and 1e-5 are the paper's."""
@@ -45,8 +42,8 @@ class DataConfig:
     num_test: int = 200
     """Samples to test on, the last; training never reads them."""
     resolution: int | None = None
-    """Points per side to train and test on. navier-stokes: every so-manieth of the file's, all of them when not
-    given. Other problems: of the data that is made."""
+    """Points per side to train and test on: every k-th point of a file that has more. Data of the other problems than
+    navier-stokes is made with so many points."""
     precision: Precision = "float64"
     """navier-stokes, generated data: arithmetic of the solver."""
     max_grid: int = 256
@@ -59,24 +56,13 @@ class DataConfig:
                 raise UserError(f"--{key.replace('_', '-')} must be at least 1, not {getattr(self, key)}.")
         if self.resolution is not None and self.resolution < 4:
             raise UserError(f"--resolution must be at least 4, not {self.resolution}.")
-        if self.problem == "navier-stokes":
-            return
         usual = {entry.name: entry.default for entry in fields(DataConfig)}
         for key in ("nu", "precision", "max_grid"):
-            if getattr(self, key) != usual[key]:
+            if getattr(self, key) != usual[key] and key not in PROBLEMS[self.problem].options:
                 raise UserError(
                     f"--{key.replace('_', '-')} does nothing with --problem {self.problem}; make other data with "
-                    f"python -m data.{PROBLEMS[self.problem].package} and give it with --data."
+                    f"python -m {PROBLEMS[self.problem].package} and give it with --data."
                 )
-        if self.data is not None and self.resolution is not None:
-            raise UserError("--resolution is of the data that is made; a file given with --data has its own.")
-
-    def generation(self, seed: int = 0) -> GenerateConfig:
-        """The data set to make, or to find made, when no file is given."""
-        samples = self.num_train + self.num_val + self.num_test
-        usual = GenerateConfig(nu=self.nu, num_samples=samples, precision=self.precision, seed=seed)
-        grid = max(min(usual.flow.grid, self.max_grid), usual.resolution)
-        return GenerateConfig(nu=self.nu, num_samples=samples, precision=self.precision, grid=grid, seed=seed)
 
 
 @dataclass
@@ -117,7 +103,7 @@ class TrainConfig(DataConfig, ExperimentConfig):
     """mno: one matrix for all rows and one for all columns (separable, the default), the same factorised as Monarch
     matrices (monarch), or a matrix for each row and each kept column (grid)."""
     start: Literal["dft", "dct", "dst", "sht", "random"] | None = None
-    """mno: where the transforms begin; fno, lfno: where they stay. dft by default; sht is of the sphere."""
+    """mno: where the transforms begin; fno, lfno: where they stay. dft by default; sht only works on the sphere."""
     padding: float | None = None
     """fno: zeros beyond the walls or the pole, as a fraction of the grid."""
     groups: int | None = None
@@ -142,10 +128,8 @@ class TrainConfig(DataConfig, ExperimentConfig):
         for key in ("noise", "transform_lr", "transform_decay"):
             if getattr(self, key) < 0:
                 raise UserError(f"--{key.replace('_', '-')} must not be negative; {getattr(self, key)} is.")
-        if self.symmetries and self.problem == "navier-stokes":
-            raise UserError(
-                "--symmetries: the forcing of navier-stokes has no mirror images; leave the option out."
-            )
+        if self.symmetries and not PROBLEMS[self.problem].symmetries:
+            raise UserError(f"--symmetries: {self.problem} has no mirror images; leave the option out.")
         self._refuse_foreign_options()
         self._refuse_foreign_transforms()
 
@@ -158,22 +142,22 @@ class TrainConfig(DataConfig, ExperimentConfig):
                 f"--recipe {self.recipe} does not suit --problem {self.problem}, "
                 + ("where an input has one answer." if problem.static else "whose frames follow each other.")
             )
-        if self.recipe == "fno" and problem.frames_in < FRAMES_IN:
-            raise UserError(
-                f"--recipe fno takes {FRAMES_IN} frames in; {self.problem} starts from its first."
-            )
+        if self.recipe == "fno" and problem.frames_in == 1:
+            raise UserError(f"--recipe fno takes several frames in; {self.problem} starts from its first.")
 
     def _refuse_foreign_transforms(self) -> None:
-        problem = PROBLEMS[self.problem]
-        if (self.start == "sht" or self.model == "sfno") and not problem.sphere:
+        geometry = PROBLEMS[self.problem].geometry
+        if (self.start == "sht" or self.model == "sfno") and "sht" not in geometry.transforms:
             flag = "--model sfno" if self.model == "sfno" else "--start sht"
-            raise UserError(f"{flag} is of the sphere: it needs --problem shallow-water, not {self.problem}.")
+            raise UserError(
+                f"{flag} only works on the sphere: it needs --problem shallow-water, not {self.problem}."
+            )
         if self.model == "mno" and self.start == "sht" and self.form != "grid":
             raise UserError("--start sht has a matrix for each order: add --form grid.")
-        if self.padding is not None and not (any(problem.walls) and 0 < self.padding < 1):
+        if self.padding is not None and not (any(geometry.bounded) and 0 < self.padding < 1):
             raise UserError(
                 f"--padding {self.padding:g}: {self.problem} is periodic in both directions, there is nothing to pad."
-                if not any(problem.walls)
+                if not any(geometry.bounded)
                 else f"--padding must be between 0 and 1, not {self.padding:g}."
             )
         if self.model in ("fno", "lfno") and self.start == "random":
@@ -212,10 +196,10 @@ class TrainConfig(DataConfig, ExperimentConfig):
     @property
     def in_frames(self) -> int:
         """Frames that the model sees."""
-        return FRAMES_IN if self.recipe == "fno" else 1
+        return PROBLEMS[self.problem].frames_in if self.recipe == "fno" else 1
 
     def label(self) -> str:
-        if self.problem != "navier-stokes":
+        if PROBLEMS[self.problem].case is None:
             return f"{self.problem}-{self.model}-{super().label()}"
         return f"{self.model}-nu{self.nu:.0e}-{self.recipe}-{super().label()}".replace("e-0", "e-")
 
@@ -254,7 +238,7 @@ class EvalConfig:
 class TableConfig:
     """Options of `python -m pde.table`."""
 
-    problem: ProblemName = "navier-stokes"
+    problem: ProblemName = DEFAULT
     """Whose table; each has its own set of models."""
     preset: Literal["paper", "laptop", "smoke"] = "laptop"
     """Whose options the runs have; see `python -m pde.train --help`."""
@@ -287,7 +271,7 @@ class TableConfig:
         if not self.nus:
             raise UserError("--nus needs at least one entry.")
         known = list(PROBLEMS[self.problem].comparison())
-        seeded = ["mno", "lfno", "fno", "ffno"] if self.problem == "navier-stokes" else known
+        seeded = ["mno", "lfno", "fno", "ffno"] if PROBLEMS[self.problem].case is not None else known
         self.models, self.seeded_models = self.models or known, self.seeded_models or seeded
         for flag, names in (("--models", self.models), ("--seeded-models", self.seeded_models)):
             for name in names:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from data.fields.layout import Grid
+from data.fields.reader import Fields
 from lab import weights
 from lab.console import say
 from lab.errors import UserError
@@ -15,8 +17,8 @@ from lab.gather import FinishedRun
 from pde.config import MODEL_OPTIONS, DataConfig, EvalConfig, TrainConfig
 from pde.forecaster import Predictor, from_weights
 from pde.metrics import error_per_frame, relative_error
-from pde.problems import PROBLEMS, Problem
-from pde.sources import Domain, File, Samples, Split
+from pde.problems import DEFAULT, PROBLEMS, Problem
+from pde.sources import Samples, Split, load, open_samples
 
 
 @dataclass
@@ -24,7 +26,9 @@ class Evaluation:
     """One trained model on the test samples."""
 
     problem: Problem
-    domain: Domain
+    grid: Grid
+    fields: tuple[str, ...]
+    """The names of the fields."""
     name: str
     model: str
     variant: str
@@ -74,6 +78,7 @@ def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evalu
     return [
         _evaluation(
             run.weights,
+            PROBLEMS[problem_of(run)],
             *_test_samples(run, config),
             config,
             name=run.folder.name,
@@ -87,28 +92,38 @@ def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evalu
 
 def evaluate_weights(config: EvalConfig) -> list[Evaluation]:
     """Every given weights file on the test samples of `config.data`."""
-    problems = {weights.load(path).header.get("problem", "navier-stokes") for path in config.weights}
+    problems = {weights.load(path).header.get("problem", DEFAULT) for path in config.weights}
     if len(problems) > 1:
         raise UserError(
             f"--weights of different problems ({', '.join(sorted(problems))}) share no test data."
         )
     assert config.data is not None
     (name,) = problems
-    test, file = _from_file(config.data, PROBLEMS[name], config.num_test)
+    problem = PROBLEMS[name]
+    test, file = _from_file(config.data, problem, config.num_test)
     several = len(config.weights) > 1
     return [
-        _evaluation(path, test, file, config, name=str(path), variant=path.parent.name if several else "")
+        _evaluation(
+            path, problem, test, file, config, name=str(path), variant=path.parent.name if several else ""
+        )
         for path in config.weights
     ]
 
 
 def problem_of(run: FinishedRun) -> str:
     """The problem that a run was trained on."""
-    return str(run.config.get("problem", "navier-stokes"))
+    return str(run.config.get("problem", DEFAULT))
 
 
 def _evaluation(
-    path: Path, samples: Samples, file: File, config: EvalConfig, name: str, variant: str, **known: Any
+    path: Path,
+    problem: Problem,
+    samples: Samples,
+    file: Fields,
+    config: EvalConfig,
+    name: str,
+    variant: str,
+    **known: Any,
 ) -> Evaluation:
     loaded = weights.load(path)
     predictor = from_weights(loaded, str(path))
@@ -117,16 +132,17 @@ def _evaluation(
     prediction = evaluate(predictor, samples, config.batch_size)
     measured = predictor.measured(prediction), predictor.measured(samples.wanted)
     return Evaluation(
-        problem=file.problem,
-        domain=file.domain,
+        problem=problem,
+        grid=file.grid,
+        fields=file.names,
         name=name,
         model=loaded.header["model"],
         variant=variant,
         options=loaded.header["options"],
-        nu=file.nu or loaded.header.get("nu"),
+        nu=(file.parameters.get(problem.case) or loaded.header.get(problem.case)) if problem.case else None,
         parameters=parameters,
-        errors=relative_error(*measured, file.domain.weights),
-        per_frame=error_per_frame(*measured, file.domain.weights),
+        errors=relative_error(*measured, file.grid.weights),
+        per_frame=error_per_frame(*measured, file.grid.weights),
         truth=samples.wanted,
         prediction=prediction,
         seed=known.pop("seed", 0),
@@ -136,7 +152,7 @@ def _evaluation(
     )
 
 
-def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Samples, File]:
+def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Samples, Fields]:
     if config.data is not None:
         return _from_file(config.data, PROBLEMS[problem_of(run)], config.num_test)
     known = (field.name for field in fields(DataConfig))
@@ -145,7 +161,7 @@ def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Samples, File]:
     split = Split(DataConfig(**chosen))
     test = split.load(split.test)
     last = -(config.num_test or 0)
-    return Samples(test.given[last:], test.wanted[last:]), split.file
+    return Samples(test.given[last:], test.wanted[last:]), split.test
 
 
 COMPARED = (*MODEL_OPTIONS["mno"], "padding", "batch_norm", "recipe", "noise", "symmetries")
@@ -168,7 +184,7 @@ def _variant(run: FinishedRun, runs: list[FinishedRun]) -> str:
     same = [_asked(other) for other in runs if other.config["model"] == run.config["model"]]
     mine = _asked(run)
     compared = COMPARED + (OF_TRANSFORMS if run.config["model"] == "mno" else ()) + COMPARED_DATA
-    always = {"start"} if PROBLEMS[problem_of(run)].transforms else set()
+    always = {"start"} if PROBLEMS[problem_of(run)].geometry.transforms else set()
     varying = [key for key in compared if key in always or len({str(config.get(key)) for config in same}) > 1]
     defaults = {field.name: field.default for field in fields(TrainConfig)}
     chosen = {key: mine.get(key) for key in varying if mine.get(key) not in (None, defaults[key])}
@@ -180,10 +196,10 @@ def _asked(run: FinishedRun) -> dict[str, Any]:
     return run.config if run.config["minutes"] is None else run.config | {"epochs": None, "epoch_steps": None}
 
 
-def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples, File]:
-    file = File(path, problem)
-    everything: Any = file.all
-    return file.load(everything if count is None else everything.split(0, count)[1]), file
+def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples, Fields]:
+    fields = open_samples(path, problem)
+    chosen = fields if count is None else fields.split(0, count)[1]
+    return load(chosen, problem), chosen
 
 
 def _pace(run: FinishedRun) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from lab.errors import UserError
 from lab.weights import Weights
 from pde.models import build
 from pde.models.resolution import Resolution, shown, sides
-from pde.problems import PROBLEMS
+from pde.problems import DEFAULT, PROBLEMS
 
 
 class Predictor(nn.Module, ABC):
@@ -153,7 +153,7 @@ def _not_resampled_because(net: nn.Module, wanted: tuple[int, int]) -> str | Non
 def from_header(header: dict[str, Any]) -> Predictor:
     """The model that the header of a weights file describes, with fresh weights."""
     try:
-        problem, fields = PROBLEMS[header.get("problem", "navier-stokes")], header.get("fields", 1)
+        problem, fields = PROBLEMS[header.get("problem", DEFAULT)], header.get("fields", 1)
         channels = header.get("in_channels", header["in_frames"])
         net = build(header["model"], channels, header["resolution"], fields, **header["options"])
         if problem.static:

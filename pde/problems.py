@@ -1,54 +1,104 @@
-"""The problems that operators are trained on; nothing here needs torch."""
+"""The problems that operators are trained on; importing this needs no torch."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-NAVIER_STOKES = ("mno", "lfno", "fno", "ffno", "unet", "tfnet", "resnet")
-"""The models of the table of the periodic flow."""
+from data.fields.geometry import Box, Geometry, Move, Sphere
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ProblemName = Literal["navier-stokes", "darcy", "burgers-walls", "shallow-water"]
+DEFAULT: ProblemName = "navier-stokes"
+"""The problem of commands that name none, and of runs from before there were others."""
+
+AXES = {"rows": 1, "columns": 2}
+"""Of fields (sample, row, column, ..., field)."""
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """A map of fields that turns solutions into solutions: a move of the domain, and what fields do in it.
+
+    The moves are those that `Geometry.symmetries` offers; the equation decides which of them it keeps.
+    """
+
+    move: Move
+    odd: tuple[int, ...] = ()
+    """Fields that change their sign."""
+    vector: bool = False
+    """Whether the two fields are components of a vector, which change places when the axes do."""
+
+    def order(self, fields: "Tensor") -> int:
+        """After how many repetitions all is as before: 2, or the points around a periodic axis."""
+        kind, _, axis = self.move.partition(" ")
+        return fields.shape[AXES[axis]] if kind == "turn" else 2
+
+    def image(self, fields: "Tensor", steps: "Tensor") -> "Tensor":
+        """Each sample after a number of repetitions of its own, less than the order."""
+        if self.move.startswith("turn"):
+            return self._turned(fields, steps)
+        moved = self._moved(fields)
+        return moved.where((steps == 1).view(-1, *[1] * (fields.ndim - 1)), fields)
+
+    def _moved(self, fields: "Tensor") -> "Tensor":
+        kind, _, axis = self.move.partition(" ")
+        image = fields.transpose(*AXES.values()) if kind == "transpose" else fields.flip(AXES[axis])
+        image = image.flip(-1) if self.vector else image.clone()
+        image[..., list(self.odd)] *= -1
+        return image
+
+    def _turned(self, fields: "Tensor", steps: "Tensor") -> "Tensor":
+        import torch
+
+        axis = AXES[self.move.removeprefix("turn ")]
+        points = torch.arange(fields.shape[axis], device=fields.device)
+        source = (points - steps[:, None]) % fields.shape[axis]
+        which = torch.arange(len(fields), device=fields.device)[:, None]
+        return fields.transpose(1, axis)[which, source].transpose(1, axis)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What training and evaluation need to know of a problem beyond its data."""
+    """What training and evaluation need to know of a problem beyond its data.
+
+    Attributes:
+        title: how tables and figures call it.
+        package: where `data.fields.generator` finds it.
+        geometry: the domain of its data; a file tells its own.
+        shown: the field that figures show.
+        frames_in: frames that are given before the forecast begins; of a static problem, the input.
+        static: whether an input has one answer, instead of frames that follow each other.
+        options: the options of `python -m pde.train` that its generator has, too.
+        case: the option whose values are columns of its table; none if the table has a single column.
+        symmetries: every symmetry of the problem is a product of these.
+    """
 
     name: ProblemName
     title: str
-    """How tables and figures call it."""
-    frames_in: int
-    """Frames that are given before the forecast begins; of a static problem, the input."""
     package: str
-    """The package under data/ that makes it."""
+    geometry: Geometry
+    shown: str
+    frames_in: int = 1
     static: bool = False
-    """Whether an input has one answer, instead of frames that follow each other."""
-    walls: tuple[bool, bool] = (False, False)
-    """The axes, rows and columns, along which fields are not periodic."""
-    sphere: bool = False
-    """Rows are latitudes, columns longitudes."""
-    transforms: tuple[str, ...] = ()
-    """The transforms made for its boundary, the most fitting first."""
-    shown: int = 0
-    """The field that figures show."""
-
-    def padding(self, fraction: float, resolution: tuple[int, int]) -> tuple[int, int]:
-        """Rows and columns to pad with: a fraction of those that are not periodic."""
-        rows, columns = (
-            round(fraction * n) if wall else 0 for n, wall in zip(resolution, self.walls, strict=True)
-        )
-        return rows, columns
+    options: tuple[str, ...] = ("resolution",)
+    case: str | None = None
+    symmetries: tuple[Symmetry, ...] = ()
 
     def comparison(self) -> dict[str, dict[str, Any]]:
         """The models of its table by name, each as options of `python -m pde.train`."""
-        if not self.transforms:
-            return {name: {"model": name} for name in NAVIER_STOKES}
+        transforms = self.geometry.transforms
+        if not transforms:
+            return {
+                name: {"model": name} for name in ("mno", "lfno", "fno", "ffno", "unet", "tfnet", "resnet")
+            }
         models: dict[str, dict[str, Any]] = {
             "fno": {"model": "fno"},
             "fno-padded": {"model": "fno", "padding": 0.125},
         }
-        if self.sphere:
+        if "sht" in transforms:
             models["sfno"] = {"model": "sfno"}
-        starts = ("dft", *self.transforms)
+        starts = ("dft", *transforms)
         models |= {f"lfno-{name}": {"model": "lfno", "start": name} for name in starts}
         models |= {f"mno-{name}": {"model": "mno", "form": "grid", "start": name} for name in starts}
         # FNO itself, but for its transforms, which learn.
@@ -59,33 +109,49 @@ class Problem:
 PROBLEMS: dict[str, Problem] = {
     problem.name: problem
     for problem in (
-        Problem("navier-stokes", "Navier-Stokes flow, periodic", 10, "navier_stokes"),
+        Problem(  # its forcing leaves no mirror images
+            "navier-stokes",
+            "Navier-Stokes flow, periodic",
+            "data.navier_stokes",
+            Box(),
+            shown="vorticity",
+            frames_in=10,
+            options=("nu", "precision", "max_grid"),
+            case="nu",
+        ),
         Problem(
             "darcy",
             "Darcy flow between walls",
-            1,
-            "darcy",
+            "data.darcy",
+            Box("walls", "walls"),
+            shown="pressure",
             static=True,
-            walls=(True, True),
-            transforms=("dst", "dct"),
+            symmetries=(Symmetry("mirror rows"), Symmetry("mirror columns"), Symmetry("transpose")),
         ),
         Problem(
             "burgers-walls",
             "Burgers flow between walls",
-            1,
-            "burgers",
-            walls=(True, True),
-            transforms=("dst", "dct"),
+            "data.burgers",
+            Box("walls", "walls"),
+            shown="u",
+            symmetries=(  # of u, v; a velocity turns around in the mirror that it faces
+                Symmetry("mirror rows", odd=(0,)),
+                Symmetry("mirror columns", odd=(1,)),
+                Symmetry("transpose", vector=True),
+            ),
         ),
         Problem(
             "shallow-water",
             "shallow water on the sphere",
-            1,
-            "shallow_water",
-            walls=(True, False),
-            sphere=True,
-            transforms=("sht",),
-            shown=1,
+            "data.shallow_water",
+            Sphere(),
+            shown="vorticity",
+            symmetries=(
+                # In the mirror of the equator whirls turn the other way, as the Coriolis force of the other
+                # hemisphere does: of geopotential, vorticity and divergence the second changes its sign.
+                Symmetry("mirror rows", odd=(1,)),
+                Symmetry("turn columns"),
+            ),
         ),
     )
 }

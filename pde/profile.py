@@ -9,9 +9,6 @@ from lab.table import Cell, Column, Score, Table
 from pde.evaluate import Evaluation
 from pde.results import labels
 
-FROM_WALLS = {"within 1/16 of a wall": (0.0, 1 / 16), "1/16 to 1/4": (1 / 16, 1 / 4), "beyond": (1 / 4, 1.0)}
-FROM_EQUATOR = {"beyond 60 degrees": (60.0, 90.0), "30 to 60": (30.0, 60.0), "within 30": (0.0, 30.0)}
-
 
 def error_profile(evaluation: Evaluation) -> tuple[Tensor, Tensor]:
     """Positions and the error there: root mean square over test samples, frames and points, of all fields.
@@ -19,19 +16,17 @@ def error_profile(evaluation: Evaluation) -> tuple[Tensor, Tensor]:
     Each field is measured in units of its spread. The position is the distance from the nearest wall or, on the
     sphere, the latitude in degrees.
     """
-    squares, position = _squares(evaluation), _positions(evaluation)
+    squares, position = _squares(evaluation), evaluation.grid.positions
     places, number = position.unique(return_inverse=True)
     sums = torch.zeros(len(places), dtype=squares.dtype).index_add(0, number.flatten(), squares.flatten())
     return places, (sums / number.flatten().bincount()).sqrt()
 
 
 def places_table(evaluations: Sequence[Evaluation]) -> Table:
-    """The same error in three regions, a row for each model; ± over seeds."""
-    sphere = evaluations[0].problem.sphere
-    regions = FROM_EQUATOR if sphere else FROM_WALLS
-    caption = "Root mean square error over the spread of the field, by " + (
-        "latitude" if sphere else "distance from the nearest wall"
-    )
+    """The same error in the regions that the geometry has, one row per model; ± over seeds."""
+    geometry = evaluations[0].grid.geometry
+    regions = geometry.places
+    caption = f"Root mean square error over the spread of the field, by {geometry.place}"
     columns = [Column(name, name, digits=3, better="lower") for name in regions]
     table = Table([Column("model", "model"), *columns], caption=caption)
     for label in labels(evaluations):
@@ -46,7 +41,7 @@ def places_table(evaluations: Sequence[Evaluation]) -> Table:
 
 def _in_region(evaluation: Evaluation, low: float, high: float) -> float | None:
     """The error over a region, None on a grid so coarse that no point lies there."""
-    position, weights = _positions(evaluation).abs(), evaluation.domain.weights
+    position, weights = evaluation.grid.positions.abs(), evaluation.grid.weights
     inside = ((position >= low) & (position < high)).double()
     if weights is not None:
         inside = inside * weights.double()[:, None]
@@ -58,12 +53,3 @@ def _squares(evaluation: Evaluation) -> Tensor:
     """The mean square error at every point (row, column), in units of the fields' spread."""
     spread = evaluation.truth.flatten(0, 3).std(0)
     return ((evaluation.prediction - evaluation.truth) / spread).square().mean((0, 3, 4))
-
-
-def _positions(evaluation: Evaluation) -> Tensor:
-    """The position of every point (row, column), rounded so that equal distances are equal."""
-    rows, columns = evaluation.domain.rows, evaluation.domain.columns
-    if evaluation.problem.sphere:
-        return (90 - rows.rad2deg()).round(decimals=6)[:, None].expand(-1, len(columns))
-    x, y = torch.minimum(rows, 1 - rows), torch.minimum(columns, 1 - columns)
-    return torch.minimum(x[:, None], y).round(decimals=9)

@@ -7,18 +7,17 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
-from lab.errors import UserError
+from data.fields.layout import Grid
 from lab.experiment import Experiment
+from pde.augment import random_images
 from pde.config import TrainConfig
 from pde.forecaster import Forecaster, OneShot, Predictor
 from pde.metrics import error_per_frame, relative_error
 from pde.models import all_options, build
 from pde.models.latent import coarse
-from pde.models.legendre import Latitudes, quadrature
 from pde.models.mno import transform_parameters
 from pde.problems import PROBLEMS
-from pde.sources import Domain, Samples
-from pde.symmetries import seen_through_symmetries
+from pde.sources import Samples
 
 
 class Training(Experiment):
@@ -34,15 +33,15 @@ class Training(Experiment):
         config: TrainConfig,
         in_channels: int,
         options: dict[str, Any],
-        weights: Tensor | None = None,
+        grid: Grid,
     ) -> None:
         super().__init__(model, config)
-        self.in_channels, self.options = in_channels, options
-        self.register_buffer("weights", weights, persistent=False)
+        self.in_channels, self.options, self.geometry = in_channels, options, grid.geometry
+        self.register_buffer("weights", grid.weights, persistent=False)
 
     def training_step(self, batch: list[Tensor], batch_index: int) -> Tensor:
         if self.config.symmetries:
-            batch = seen_through_symmetries(PROBLEMS[self.config.problem], *batch)
+            batch = random_images(PROBLEMS[self.config.problem].symmetries, *batch)
         return super().training_step(batch, batch_index)
 
     def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
@@ -65,7 +64,9 @@ class Training(Experiment):
         return groups
 
     def header(self) -> dict[str, Any]:
-        header = {
+        problem = PROBLEMS[self.config.problem]
+        case = {} if problem.case is None else {problem.case: getattr(self.config, problem.case)}
+        return case | {
             "app": "pde",
             "problem": self.config.problem,
             "model": self.config.model,
@@ -75,9 +76,9 @@ class Training(Experiment):
             "residual": self.config.recipe == "markov",
             "fields": self.model.fields,
             "resolution": list(self.model.net.resolution),  # type: ignore[arg-type]
+            "geometry": self.geometry.to_dict(),
             "recipe": self.config.recipe,
         }
-        return header | ({"nu": self.config.nu} if self.config.problem == "navier-stokes" else {})
 
 
 class Markov(Training):
@@ -110,12 +111,12 @@ class Map(Training):
         return self.scores(batch)["error"].mean()
 
 
-def make_training(config: TrainConfig, samples: Samples, domain: Domain) -> tuple[Training, Dataset[Any]]:
+def make_training(config: TrainConfig, samples: Samples, grid: Grid) -> tuple[Training, Dataset[Any]]:
     """The experiment that the config asks for, and its training data."""
-    options, fields = net_options(config, domain), samples.wanted.shape[-1]
+    options, fields = net_options(config, grid), samples.wanted.shape[-1]
     channels = config.in_frames * samples.given.shape[-1]
-    net = build(config.model, channels, domain.resolution, fields, **options)
-    shared = config, channels, options, None if domain.weights is None else domain.weights.float()
+    net = build(config.model, channels, grid.resolution, fields, **options)
+    shared = config, channels, options, grid
     if config.recipe == "map":
         model = OneShot(net, fields)
         model.normalise_like(*samples)
@@ -130,26 +131,15 @@ def make_training(config: TrainConfig, samples: Samples, domain: Domain) -> tupl
     return Markov(forecaster, *shared), TensorDataset(now, following)
 
 
-def net_options(config: TrainConfig, domain: Domain) -> dict[str, Any]:
+def net_options(config: TrainConfig, grid: Grid) -> dict[str, Any]:
     """The options of the network: those chosen, in terms of the grid that the data has."""
-    options, problem = config.model_options(), PROBLEMS[config.problem]
+    options, geometry = config.model_options(), grid.geometry
     if config.padding is not None:
-        options["padding"] = problem.padding(config.padding, domain.resolution)
+        options["padding"] = geometry.padding(config.padding, grid.resolution)
     if config.model == "sfno" or config.start == "sht":
-        options["latitudes"] = latitudes_of(domain.rows)
-    if problem.sphere and config.is_latent and config.latent is None:
+        options["latitudes"] = geometry.latitudes
+    if "sht" in geometry.transforms and config.is_latent and config.latent is None:
         # As many latitudes as the harmonics need, whatever the start, so that all starts have the same shapes.
         modes = all_options(config.model, options)["modes"]
-        options["latent"] = coarse(domain.resolution, modes, sphere=True)
+        options["latent"] = coarse(grid.resolution, modes, sphere=True)
     return options
-
-
-def latitudes_of(colatitudes: Tensor) -> Latitudes:
-    """The name of a grid of latitudes."""
-    names: tuple[Latitudes, ...] = ("legendre-gauss", "equiangular")
-    for name in names:
-        if torch.allclose(quadrature(name, len(colatitudes))[0], colatitudes.double(), atol=1e-6):
-            return name
-    raise UserError(
-        "the latitudes of the data are neither Gauss's nor equiangular; harmonics need one of them."
-    )

@@ -11,6 +11,7 @@ from lab.table import Table
 from pde.config import EvalConfig
 from pde.evaluate import Evaluation
 from pde.figures import animation, energy_spectra, error_curves, error_places, panels
+from pde.problems import DEFAULT
 from pde.profile import places_table
 from pde.results import ORDER, cases, ratios_table, results_table, samples_table
 from pde.targets import targets_table
@@ -31,7 +32,7 @@ def report(evaluations: Sequence[Evaluation], config: EvalConfig) -> list[Path]:
     if targets is not None:
         targets.print()
         paths += targets.save(folder, "targets")
-    places = places_table(evaluations) if any(evaluations[0].problem.walls) else None
+    places = places_table(evaluations) if evaluations[0].grid.geometry.places else None
     if places is not None:
         places.print()
         paths += places.save(folder, "places")
@@ -57,7 +58,7 @@ def _folder(evaluations: Sequence[Evaluation], config: EvalConfig) -> Path:
     problem = evaluations[0].problem.name
     whole = config.out or runs_dir() / "pde" / "results"
     asked = config.out is not None and (config.weights or config.problem is not None)
-    return whole if asked or problem == "navier-stokes" else whole / problem
+    return whole if asked or problem == DEFAULT else whole / problem
 
 
 def _figures(evaluations: Sequence[Evaluation], config: EvalConfig, folder: Path) -> list[Path]:
@@ -69,7 +70,7 @@ def _figures(evaluations: Sequence[Evaluation], config: EvalConfig, folder: Path
     paths = []
     if not problem.static:
         paths.append(error_curves(shown, folder / "errors.png"))
-    if any(problem.walls):
+    if shown[0].grid.geometry.places:
         paths.append(error_places(shown, folder / "places.png"))
     else:
         paths.append(energy_spectra(shown, folder / "spectra.png"))

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from lab.cli import run
 from pde.config import EvalConfig, TableConfig, TrainConfig
-from pde.problems import PROBLEMS
+from pde.problems import DEFAULT, PROBLEMS
 
 
 def table(config: TableConfig) -> None:
@@ -36,9 +36,9 @@ def runs(config: TableConfig) -> Iterator[TrainConfig]:
     """The options of all runs of the table, viscosity by viscosity where there are several."""
     from lab.presets import read_preset
 
-    flow = config.problem == "navier-stokes"
-    preset = read_preset("pde" if flow else f"pde/{config.problem}", config.preset)
-    comparison = PROBLEMS[config.problem].comparison()
+    problem = PROBLEMS[config.problem]
+    flow, comparison = problem.case is not None, problem.comparison()
+    preset = read_preset("pde" if config.problem == DEFAULT else f"pde/{config.problem}", config.preset)
     cases = {f"nu{nu:.0e}".replace("e-0", "e-"): {"nu": nu} for nu in config.nus} if flow else {"": {}}
     for case, of_case in cases.items():
         for model in config.models:

@@ -16,7 +16,7 @@ def targets_table(evaluations: Sequence[Evaluation]) -> Table | None:
 
     None where no such pair was trained.
     """
-    table = _of_walls(evaluations) if evaluations[0].problem.transforms else _of_flow(evaluations)
+    table = _of_walls(evaluations) if evaluations[0].grid.geometry.transforms else _of_flow(evaluations)
     return table if table.rows else None
 
 
@@ -51,13 +51,14 @@ def _of_flow(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def _of_walls(evaluations: Sequence[Evaluation]) -> Table:
-    problem = evaluations[0].problem
-    fno, swapped, right = ("fno", "dft"), ("mno", "dft", "fno"), problem.transforms[0]
+    problem, transforms = evaluations[0].problem, evaluations[0].grid.geometry.transforms
+    fno, swapped, right = ("fno", "dft"), ("mno", "dft", "fno"), transforms[0]
+    sphere = right == "sht"
     pairs: list[tuple[tuple[str, ...], tuple[str, ...], float]] = []
-    if not problem.sphere:
+    if not sphere:
         pairs += [(("mno", "dft"), fno, 0.75), (swapped, fno, 0.75)]
-    pairs += [(("mno", start), ("lfno", start), 1.0) for start in ("dft", *problem.transforms)]
-    if problem.sphere:
+    pairs += [(("mno", start), ("lfno", start), 1.0) for start in ("dft", *transforms)]
+    if sphere:
         pairs += [(("mno", right), ("sfno",), 1.0), (swapped, fno, 1.0)]
     table = Table(
         [

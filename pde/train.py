@@ -23,7 +23,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     samples = split.load(split.train)
     validation = TensorDataset(*split.load(split.validation))
     torch.manual_seed(config.seed)
-    training, data = make_training(config, samples, split.domain)
+    training, data = make_training(config, samples, split.grid)
     if config.minutes is not None:
         choose_epochs(config, training, data, validation)
     with Run.open(config, split.describe()) as folder:

@@ -2,8 +2,8 @@
 
 import sys
 
-from data.shallow_water.config import GenerateConfig
 from data.fields.__main__ import join, show
+from data.shallow_water.config import GenerateConfig
 from lab.cli import run
 
 
