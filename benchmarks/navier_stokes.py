@@ -14,9 +14,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import torch
+from data.making import reproducible_cpu, worker_environment
 from torch import Tensor
 
-from data.making import reproducible_cpu, worker_environment
 from data.navier_stokes.config import Flow, GenerateConfig, Precision
 from data.navier_stokes.fno_scheme import fno_scheme
 from data.navier_stokes.generate import POINTS_AT_ONCE, solve_samples

@@ -13,9 +13,6 @@ from pde.problems import DEFAULT, PROBLEMS, ProblemName
 
 Recipe = Literal["markov", "fno", "map"]
 
-FRAMES_IN = 10
-"""Frames that a model sees in the recipe of the FNO paper."""
-
 
 @dataclass(frozen=True)
 class DataOptions:
@@ -94,10 +91,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
                 f"--recipe {self.recipe} does not suit --problem {self.problem}, "
                 + ("where an input has one answer." if problem.static else "whose frames follow each other.")
             )
-        if self.recipe == "fno" and problem.frames_in < FRAMES_IN:
-            raise UserError(
-                f"--recipe fno takes {FRAMES_IN} frames in; {self.problem} starts from its first."
-            )
+        if self.recipe == "fno" and problem.frames_in == 1:
+            raise UserError(f"--recipe fno takes several frames in; {self.problem} starts from its first.")
         if self.minutes is not None and not self.minutes > 0:
             raise UserError(f"--minutes must be above 0, not {self.minutes}.")
         if self.noise < 0:
@@ -110,7 +105,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
     @property
     def in_frames(self) -> int:
         """Frames that the model sees."""
-        return FRAMES_IN if self.recipe == "fno" else 1
+        return PROBLEMS[self.problem].frames_in if self.recipe == "fno" else 1
 
     def label(self) -> str:
         problem = PROBLEMS[self.problem]

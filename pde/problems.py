@@ -83,7 +83,7 @@ class Problem:
     frames_in: int = 1
     static: bool = False
     options: tuple[str, ...] = ("resolution",)
-    case: Literal["nu"] | None = None
+    case: str | None = None
     symmetries: tuple[Symmetry, ...] = ()
 
     def case_name(self, value: float | None) -> str:

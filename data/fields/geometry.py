@@ -73,7 +73,7 @@ class Geometry(ABC):
 
     def every(self, stride: int) -> tuple[slice, slice]:
         """The rows and columns that form such a grid again, with a `stride` as many points."""
-        raise UserError(f"every {stride}th point of {self} is not a grid of its kind; take all points.")
+        raise UserError(f"every {stride}-th point of {self} is not a grid of its kind; take all points.")
 
     def padding(self, fraction: float, resolution: tuple[int, int]) -> tuple[int, int]:
         """Rows and columns to pad with: a fraction of those along which the domain ends.
@@ -152,7 +152,7 @@ class Box(Geometry):
     def every(self, stride: int) -> tuple[slice, slice]:
         if stride % 2 == 0 and any(self.bounded):
             raise UserError(
-                f"every {stride}th point between walls is not the middle of a cell; "
+                f"every {stride}-th point between walls is not the middle of a cell; "
                 "take an odd fraction of the points."
             )
         first = (stride // 2 if bounded else 0 for bounded in self.bounded)

@@ -10,13 +10,14 @@ from scipy.sparse.linalg import spsolve
 
 from data.darcy.medium import gaussian_field, permeability
 from data.darcy.solver import apply, face_permeabilities, poisson, solve
-from data.field_sets import cell_centres
+from data.fields.geometry import Box
 
 Array = npt.NDArray[np.float64]
 
 
 def mesh(n: int) -> tuple[Array, Array]:
-    x, y = np.meshgrid(cell_centres(n), cell_centres(n), indexing="ij")
+    middles = (points.numpy() for points in Box("walls", "walls").coordinates(n, n))
+    x, y = np.meshgrid(*middles, indexing="ij")
     return x, y
 
 

@@ -13,14 +13,14 @@ import torch
 from PIL import Image
 
 from data.burgers.config import GenerateConfig as BurgersConfig
-from data.burgers.generate import generate as make_burgers
 from data.burgers.generate import solve_samples as solve_burgers
 from data.darcy.config import GenerateConfig as DarcyConfig
-from data.darcy.generate import ensure, solve_samples
-from data.darcy.generate import generate as make_darcy
-from data.field_config import ShowConfig
-from data.field_show import show
-from data.fields import open_fields
+from data.darcy.generate import solve_samples
+from data.fields.generator import ensure, generate
+from data.fields.geometry import Box
+from data.fields.options import ShowConfig
+from data.fields.reader import open_fields
+from data.fields.show import show
 from lab.errors import UserError
 
 
@@ -35,28 +35,29 @@ def burgers(out: Path | None = None, **changes: object) -> BurgersConfig:
 
 @pytest.fixture(scope="module")
 def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_darcy(darcy(tmp_path_factory.mktemp("darcy") / "darcy.h5"))
+    return generate(darcy(tmp_path_factory.mktemp("darcy") / "darcy.h5"))
 
 
 @pytest.fixture(scope="module")
 def moving(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_burgers(burgers(tmp_path_factory.mktemp("burgers") / "burgers.h5"))
+    return generate(burgers(tmp_path_factory.mktemp("burgers") / "burgers.h5"))
 
 
 def test_a_static_file_gives_inputs_and_solutions(static: Path) -> None:
     fields = open_fields(static)
     expected = solve_samples(darcy().settings, [4])[0]
-    assert (fields.problem, fields.names, fields.static, fields.frames) == ("darcy", ["pressure"], True, 1)
+    assert (fields.problem, fields.names, fields.static, fields.frames) == ("darcy", ("pressure",), True, 1)
     assert np.array_equal(fields.load_inputs()[4], expected[..., 0, :1])
     assert np.array_equal(fields.load()[4], expected[..., 1:])
-    assert fields.weights is None
-    assert torch.equal(fields.rows, (torch.arange(8, dtype=torch.float64) + 0.5) / 8)
+    assert fields.grid.weights is None
+    assert fields.geometry == Box("walls", "walls")
+    assert torch.equal(fields.grid.rows, (torch.arange(8, dtype=torch.float64) + 0.5) / 8)
 
 
 def test_a_moving_file_gives_frames_at_its_times(moving: Path) -> None:
     fields = open_fields(moving)
     expected = solve_burgers(burgers().settings, [1])[0]
-    assert (fields.problem, fields.names, fields.static) == ("burgers-walls", ["u", "v"], False)
+    assert (fields.problem, fields.names, fields.static) == ("burgers-walls", ("u", "v"), False)
     assert torch.allclose(fields.times, 0.05 * torch.arange(4, dtype=torch.float64))
     assert np.array_equal(fields.load()[1], expected)
     with pytest.raises(UserError, match="change with time"):
@@ -94,8 +95,8 @@ def test_files_of_another_kind_are_refused_in_one_sentence(tmp_path: Path, stati
     with pytest.raises(UserError, match="not a whole HDF5 file"):
         open_fields(tmp_path / "torn.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
-        file["u"] = np.zeros(3)
-    with pytest.raises(UserError, match=r"not a file of fields \(it holds u\)"):
+        file["v"] = np.zeros(3)
+    with pytest.raises(UserError, match=r"not a file of fields .* \(it holds v\)"):
         open_fields(tmp_path / "other.h5")
 
 
@@ -126,8 +127,11 @@ def test_ensure_uses_a_larger_file_and_continues_a_killed_one(
 
 def test_show_draws_the_fields(tmp_path: Path, static: Path, moving: Path) -> None:
     for file in (static, moving):
-        picture = show(ShowConfig(file, samples=2, frames=3, out=tmp_path))
-        assert np.asarray(Image.open(picture).convert("RGB")).std() > 10
+        pictures = show(ShowConfig(file, samples=2, frames=3, out=tmp_path))
+        assert [picture.suffix for picture in pictures] == ([".png"] if file == static else [".png", ".gif"])
+        for picture in pictures:
+            with Image.open(picture) as image:
+                assert np.asarray(image.convert("RGB")).std() > 10
 
 
 @pytest.mark.parametrize("package", ["darcy", "burgers", "shallow_water"])

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from data.making import reproducible_cpu
 from data.navier_stokes.diagnostics import energy, enstrophy
 from data.navier_stokes.fno_scheme import fno_scheme
 from data.navier_stokes.initial import initial_field
 from data.navier_stokes.solver import FEWEST_STEPS, NavierStokes, fno_forcing
+from data.parallel import reproducible_cpu
 
 TAU = 2 * math.pi
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from data.fields import open_fields
+from data.fields.generator import generate
+from data.fields.reader import open_fields
 from data.shallow_water.config import GenerateConfig
-from data.shallow_water.generate import generate, layout, solve_samples
+from data.shallow_water.generate import layout, solve_samples
 from data.shallow_water.initial import initial_state
 from data.shallow_water.solver import ShallowWater
 from lab.errors import UserError
@@ -124,22 +125,21 @@ def test_the_file_holds_grid_and_quadrature(tmp_path: Path) -> None:
 
     path = generate(GenerateConfig(**SMALL.__dict__ | {"out": tmp_path / "sphere.h5"}))
     fields = open_fields(path)
-    assert fields.names == ["geopotential", "vorticity", "divergence"]
+    assert fields.names == ("geopotential", "vorticity", "divergence")
     assert fields.load().shape == (2, 16, 32, 3, 3)
     cosines, weights = legendre_gauss_weights(16, -1, 1)
-    assert torch.allclose(fields.rows.cos(), cosines.flip(0), atol=1e-12)  # from the north pole
-    assert fields.weights is not None
-    assert torch.allclose(fields.weights.double(), 8 * weights, atol=1e-6)
-    mean = (fields.load()[..., 0] * fields.weights[:, None, None]).mean((1, 2))
+    assert torch.allclose(fields.grid.rows.cos(), cosines.flip(0), atol=1e-12)  # from the north pole
+    rows = fields.grid.weights
+    assert rows is not None
+    assert torch.allclose(rows.double(), 8 * weights, atol=1e-6)
+    mean = (fields.load()[..., 0] * rows[:, None, None]).mean((1, 2))
     assert mean.std(1).max() < 1e-5  # mass
     anomaly = fields.load()[..., 1:]
-    assert (anomaly * fields.weights[:, None, None, None]).mean(
-        (1, 2)
-    ).abs().max() < 1e-6  # curls and divergences
+    assert (anomaly * rows[:, None, None, None]).mean((1, 2)).abs().max() < 1e-6  # curls and divergences
 
 
 def test_the_grid_is_that_of_the_solver() -> None:
-    solver, grid = ShallowWater(16, 32, 600.0), layout(SMALL.settings)
+    solver, grid = ShallowWater(16, 32, 600.0), layout(SMALL.settings).grid
     np.testing.assert_allclose(grid.rows, math.pi / 2 - solver.base.lats.numpy(), atol=1e-12)
     np.testing.assert_allclose(grid.columns, solver.base.lons.numpy(), atol=1e-12)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from data.fields.generator import generate
 from data.navier_stokes.config import GenerateConfig
-from data.navier_stokes.generate import generate
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from data.fields.geometry import Box
+from data.fields.layout import Grid
 from lab.errors import UserError
 from pde.config import DataConfig, TrainConfig
 from pde.forecaster import Forecaster, OneShot, from_header
@@ -14,7 +16,7 @@ from pde.metrics import error_per_frame, relative_error
 from pde.models import build
 from pde.models.legendre import quadrature
 from pde.recipes import Markov, Rollout, make_training
-from pde.sources import Domain, Samples, Split
+from pde.sources import Samples, Split
 
 
 def config(**options: Any) -> TrainConfig:
@@ -22,11 +24,10 @@ def config(**options: Any) -> TrainConfig:
     return TrainConfig(**{**small, **options})
 
 
-def flow(trajectories: Tensor) -> tuple[Samples, Domain]:
+def flow(trajectories: Tensor) -> tuple[Samples, Grid]:
     """Trajectories (sample, x, y, frame) of one field as what a flow's file gives."""
-    line = torch.arange(trajectories.shape[1]) / trajectories.shape[1]
     fields = trajectories[..., None]
-    return Samples(fields[..., :10, :], fields[..., 10:, :]), Domain(line, line)
+    return Samples(fields[..., :10, :], fields[..., 10:, :]), Grid.of(Box(), trajectories.shape[1])
 
 
 class Sum(nn.Module):
@@ -127,8 +128,8 @@ def test_markov_noise_is_relative_to_the_spread_of_the_data() -> None:
 
 def test_rollout_loss_reaches_the_first_step_through_all_others() -> None:
     trajectories = torch.randn(2, 16, 16, 13)
-    samples, domain = flow(trajectories)
-    training, data = make_training(config(recipe="fno"), samples, domain)
+    samples, grid = flow(trajectories)
+    training, data = make_training(config(recipe="fno"), samples, grid)
     assert isinstance(training, Rollout)
     loss = training.loss(list(samples))
     expected = torch.stack(
@@ -165,7 +166,7 @@ def test_splits_do_not_overlap(flow_file: Path) -> None:
 
 
 def test_a_file_of_another_viscosity_is_refused(flow_file: Path) -> None:
-    with pytest.raises(UserError, match="viscosity"):
+    with pytest.raises(UserError, match="has nu = "):
         Split(DataConfig(nu=1e-3, data=flow_file, num_train=5, num_val=2, num_test=2))
 
 

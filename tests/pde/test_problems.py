@@ -9,6 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from data.fields.generator import generate
+from data.fields.geometry import Sphere
+from data.fields.layout import Grid
 from lab import cli, weights
 from lab.cli import run
 from lab.config import as_plain_dict
@@ -23,8 +26,7 @@ from pde.forecaster import from_weights
 from pde.models.legendre import quadrature
 from pde.problems import PROBLEMS
 from pde.profile import error_profile, places_table
-from pde.recipes import latitudes_of
-from pde.sources import Domain, Split
+from pde.sources import Split
 from pde.table import runs
 from pde.targets import targets_table
 from pde.train import train
@@ -46,11 +48,8 @@ def field_file(tmp_path_factory: pytest.TempPathFactory) -> Files:
     def made(problem: str) -> Path:
         path = folder / f"{problem}.h5"
         if not path.exists():
-            package = f"data.{PROBLEMS[problem].package}"
-            options = import_module(f"{package}.config").GenerateConfig(
-                num_samples=8, resolution=16, workers=1, out=path, **SMALL[problem]
-            )
-            import_module(f"{package}.generate").generate(options)
+            options = import_module(f"{PROBLEMS[problem].package}.config").GenerateConfig
+            generate(options(num_samples=8, resolution=16, workers=1, out=path, **SMALL[problem]))
         return path
 
     return made
@@ -64,7 +63,7 @@ def train_small(problem: str, file: Path, *words: str) -> int:
 
 @pytest.mark.parametrize("problem", NEW)
 def test_every_problem_goes_from_data_to_table(problem: str, field_file: Files, workplace: Path) -> None:
-    file, right = field_file(problem), PROBLEMS[problem].transforms[0]
+    file, right = field_file(problem), PROBLEMS[problem].geometry.transforms[0]
     assert train_small(problem, file, "--model", "fno", "--padding", "0.125", "--name", "padded") == 0
     assert train_small(problem, file, "--model", "lfno", "--start", right, "--name", "fixed") == 0
     assert train_small(problem, file, "--form", "grid", "--start", right, "--name", "mno") == 0
@@ -139,17 +138,22 @@ def test_shallow_water_rows_have_weights_of_mean_one(field_file: Files) -> None:
     config = TrainConfig(
         problem="shallow-water", data=field_file("shallow-water"), num_train=4, num_val=2, num_test=2
     )
-    domain = Split(config).domain
-    assert domain.weights is not None
-    assert float(domain.weights.mean()) == pytest.approx(1.0, abs=1e-6)
-    assert latitudes_of(domain.rows) == "legendre-gauss"
+    grid = Split(config).grid
+    assert grid.weights is not None
+    assert float(grid.weights.mean()) == pytest.approx(1.0, abs=1e-6)
+    assert grid.geometry == Sphere("legendre-gauss")
 
 
-def evaluation(problem: str, domain: Domain, truth: Tensor, wrong: Tensor, **known: Any) -> Evaluation:
+def walls(points: int) -> Grid:
+    return Grid.of(PROBLEMS["darcy"].geometry, points)
+
+
+def evaluation(problem: str, grid: Grid, truth: Tensor, wrong: Tensor, **known: Any) -> Evaluation:
     given = {"model": "fno", "options": {}, "seed": 0, "errors": torch.zeros(len(truth))} | known
     return Evaluation(
         problem=PROBLEMS[problem],
-        domain=domain,
+        grid=grid,
+        fields=("a", "b", "c")[: truth.shape[-1]],
         name="a",
         variant="",
         nu=None,
@@ -165,12 +169,12 @@ def evaluation(problem: str, domain: Domain, truth: Tensor, wrong: Tensor, **kno
 
 
 def test_targets_compare_learned_with_fixed_over_all_seeds() -> None:
-    line, field = torch.linspace(0, 1, 4), torch.ones(1, 4, 4, 1, 1)
+    field = torch.ones(1, 4, 4, 1, 1)
 
     def trained(model: str, error: float, start: str, **others: Any) -> Evaluation:
         options = {"start": start, **others}
         known = {"model": model, "options": options, "errors": torch.tensor([error])}
-        return evaluation("darcy", Domain(line, line), field, field, **known)
+        return evaluation("darcy", walls(4), field, field, **known)
 
     made = [
         trained("fno", 0.2, "dft"),
@@ -196,34 +200,32 @@ def test_targets_compare_learned_with_fixed_over_all_seeds() -> None:
 
 
 def test_profile_finds_the_error_at_the_wall() -> None:
-    line = (torch.arange(8) + 0.5) / 8
     truth = torch.randn(4, 8, 8, 3, 1)
     wrong = torch.zeros_like(truth)
     wrong[:, 0], wrong[:, -1], wrong[:, :, 0], wrong[:, :, -1] = 2.0, 2.0, 2.0, 2.0
-    places, errors = error_profile(evaluation("darcy", Domain(line, line), truth, wrong))
+    places, errors = error_profile(evaluation("darcy", walls(8), truth, wrong))
     assert places.tolist() == pytest.approx([0.0625, 0.1875, 0.3125, 0.4375])
     assert errors.tolist() == pytest.approx([2.0 / float(truth.std()), 0.0, 0.0, 0.0], rel=1e-5)
 
 
 def test_places_are_regions_of_walls_and_of_the_sphere() -> None:
-    line, truth = (torch.arange(32) + 0.5) / 32, torch.randn(2, 32, 32, 3, 1)
+    truth = torch.randn(2, 32, 32, 3, 1)
     wrong = torch.zeros_like(truth)
     wrong[:, :2] = 1.0  # two of the lines next to one wall of four: 64 points of the 240 within 1/16
-    made = [evaluation("darcy", Domain(line, line), truth, wrong * seed, seed=seed) for seed in (1, 3)]
+    made = [evaluation("darcy", walls(32), truth, wrong * seed, seed=seed) for seed in (1, 3)]
     (row,) = places_table(made).rows
     scores = [score for score in row.values() if isinstance(score, Score)]
     once = (64 / 240) ** 0.5 / float(truth.std())
     assert [score.mean for score in scores] == pytest.approx([2 * once, 0.0, 0.0], rel=1e-5)
     assert [score.count for score in scores] == [2, 2, 2]
 
-    colatitudes, weights = quadrature("legendre-gauss", 12)
+    _, weights = quadrature("legendre-gauss", 12)
     field = torch.randn(2, 12, 24, 1, 1)
     wrong = torch.zeros_like(field)
     wrong[:, 1] = (
         1.0  # of two latitudes beyond 60 degrees in each hemisphere, the outer one of the north is right
     )
-    domain = Domain(colatitudes, torch.arange(24), weights * 6)
-    (row,) = places_table([evaluation("shallow-water", domain, field, wrong)]).rows
+    (row,) = places_table([evaluation("shallow-water", Grid.of(Sphere(), 12, 24), field, wrong)]).rows
     beyond = [score for score in row.values() if isinstance(score, Score)]
     share = float(weights[1] / (2 * weights[:2].sum())) ** 0.5
     assert [score.mean for score in beyond] == pytest.approx([share / float(field.std()), 0.0, 0.0], rel=1e-5)
@@ -235,7 +237,7 @@ def test_profile_of_the_sphere_goes_by_latitude() -> None:
     wrong = torch.zeros_like(truth)
     wrong[:, 0] = truth.flatten(0, 3).std(0)  # the northernmost row
     places, errors = error_profile(
-        evaluation("shallow-water", Domain(theta, torch.arange(8.0)), truth, wrong)
+        evaluation("shallow-water", Grid(Sphere(), theta, torch.arange(8.0)), truth, wrong)
     )
     assert places.tolist() == pytest.approx([90 - 180 / torch.pi * t for t in (2.8, 1.9, 1.2, 0.3)], abs=1e-3)
     assert errors.tolist() == pytest.approx([0.0, 0.0, 0.0, 1.0], rel=1e-5)
@@ -261,7 +263,7 @@ def test_table_compares_fixed_padded_and_learned(problem: Any) -> None:
     wanted = list(runs(TableConfig(problem=problem, seeds=2, minutes=3)))
     names = [options.name for options in wanted]
     assert len(set(names)) == len(names) == 2 * len(PROBLEMS[problem].comparison())
-    right = PROBLEMS[problem].transforms[0]
+    right = PROBLEMS[problem].geometry.transforms[0]
     options = {o.name: o for o in wanted}
     assert options[f"table-{problem}-fno-padded-seed0"].padding == 0.125
     assert options[f"table-{problem}-lfno-{right}-seed1"].start == right
@@ -284,7 +286,6 @@ def test_table_compares_fixed_padded_and_learned(problem: Any) -> None:
         ({"recipe": "fno", "problem": "shallow-water"}, "starts from its first"),
         ({"recipe": "map"}, "frames follow each other"),
         ({"nu": 1e-5, "problem": "darcy"}, "--nu does nothing with --problem darcy"),
-        ({"resolution": 32, "data": Path("a.h5"), "problem": "darcy"}, "has its own"),
         ({"model": "fno", "start": "random"}, "take --model mno"),
     ],
 )

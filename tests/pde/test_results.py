@@ -5,23 +5,25 @@ from typing import Any
 import pytest
 import torch
 
+from data.fields.geometry import Box
+from data.fields.layout import Grid
 from lab.gather import FinishedRun
 from lab.table import Score
 from pde.config import TrainConfig
 from pde.evaluate import Evaluation, _variant
 from pde.problems import PROBLEMS
 from pde.results import ratios_table, results_table, samples_table
-from pde.sources import Domain
 from pde.targets import targets_table
 
 
 def evaluation(
     model: str, errors: list[float], seed: int = 0, nu: float = 1e-3, variant: str = ""
 ) -> Evaluation:
-    frames, line = torch.zeros(len(errors), 4, 4, 3, 1), torch.arange(4) / 4
+    frames = torch.zeros(len(errors), 4, 4, 3, 1)
     return Evaluation(
         problem=PROBLEMS["navier-stokes"],
-        domain=Domain(line, line),
+        grid=Grid.of(Box(), 4),
+        fields=("vorticity",),
         name=f"{model}-{seed}",
         model=model,
         variant=variant,

@@ -1,7 +1,6 @@
 """Symmetries: the solvers have them, and training draws every one of them for inputs and answers alike."""
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,14 +10,15 @@ from torch import Tensor
 from data.burgers.solver import Burgers
 from data.darcy.medium import permeability
 from data.darcy.solver import solve
+from data.fields.layout import Grid
 from data.shallow_water.initial import initial_state
 from data.shallow_water.solver import ShallowWater
 from lab.errors import UserError
+from pde.augment import random_images
 from pde.config import TrainConfig
 from pde.problems import PROBLEMS
 from pde.recipes import make_training
-from pde.sources import Domain, Samples
-from pde.symmetries import GENERATORS, seen_through_symmetries, turned
+from pde.sources import Samples
 
 Map = Callable[[Tensor], Tensor]
 
@@ -67,8 +67,11 @@ SOLVED: dict[str, tuple[Callable[[], Tensor], Map]] = {
 
 
 def symmetries(problem: str) -> list[Map]:
-    turns = [partial(turned, points=torch.tensor([3, 11]))] if PROBLEMS[problem].sphere else []
-    return [*GENERATORS[problem], *turns]
+    """Each symmetry as a map of two samples, by steps of their own where it has more than one."""
+    return [
+        lambda fields, own=own: own.image(fields, torch.tensor([1, 1] if own.order(fields) == 2 else [3, 11]))
+        for own in PROBLEMS[problem].symmetries
+    ]
 
 
 @pytest.mark.parametrize("problem", SOLVED)
@@ -88,11 +91,13 @@ def test_samples_keep_to_their_answers_and_every_image_is_drawn(problem: str) ->
     make, solver = SOLVED[problem]
     given = make()[:1]
     count = 400
-    seen, answers = seen_through_symmetries(
-        PROBLEMS[problem], given.expand(count, *given.shape[1:]), solver(given).expand(count, -1, -1, -1)
+    seen, answers = random_images(
+        PROBLEMS[problem].symmetries,
+        given.expand(count, *given.shape[1:]),
+        solver(given).expand(count, -1, -1, -1),
     )
     kinds, which = torch.unique(seen.flatten(1), dim=0, return_inverse=True)
-    assert len(kinds) == (2 * 32 if PROBLEMS[problem].sphere else 8)
+    assert len(kinds) == (2 * 32 if problem == "shallow-water" else 8)
     assert torch.bincount(which).min() > 0.2 * count / len(kinds)
     some = torch.randperm(count)[:4]
     expected, scale = solver(seen[some]), answers.flatten(0, -2).std(0)
@@ -103,19 +108,20 @@ def test_the_axis_of_frames_stays_where_it_is() -> None:
     """Fields with an axis of frames, as whole forecasts have, are seen as each frame is."""
     frames = torch.randn(6, 4, 4, 3, 2)
     torch.manual_seed(1)
-    whole = seen_through_symmetries(PROBLEMS["burgers-walls"], frames)[0]
+    symmetries = PROBLEMS["burgers-walls"].symmetries
+    whole = random_images(symmetries, frames)[0]
     torch.manual_seed(1)
-    single = seen_through_symmetries(PROBLEMS["burgers-walls"], *frames.unbind(3))
+    single = random_images(symmetries, *frames.unbind(3))
     assert torch.equal(whole, torch.stack(single, dim=3))
     assert not torch.equal(whole, frames)
 
 
 def test_training_sees_them_and_validation_does_not() -> None:
     torch.manual_seed(0)
-    line, samples = torch.linspace(0, 1, 16), Samples(*torch.randn(2, 8, 16, 16, 1, 1))
+    samples = Samples(*torch.randn(2, 8, 16, 16, 1, 1))
     for symmetries in (True, False):
         config = TrainConfig(problem="darcy", model="fno", modes=4, symmetries=symmetries)
-        training, _ = make_training(config, samples, Domain(line, line))
+        training, _ = make_training(config, samples, Grid.of(PROBLEMS["darcy"].geometry, 16))
         losses = {training.training_step(list(samples), 0).item() for _ in range(4)}
         assert len(losses) == (4 if symmetries else 1)
         errors = [training.scores(list(samples))["error"] for _ in range(2)]
@@ -125,3 +131,9 @@ def test_training_sees_them_and_validation_does_not() -> None:
 def test_a_forced_flow_has_no_mirror_images() -> None:
     with pytest.raises(UserError, match="navier-stokes has no mirror images"):
         TrainConfig(symmetries=True)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_an_equation_keeps_symmetries_that_its_domain_has(name: str) -> None:
+    problem = PROBLEMS[name]
+    assert {symmetry.move for symmetry in problem.symmetries} <= set(problem.geometry.symmetries)

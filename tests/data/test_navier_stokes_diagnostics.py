@@ -8,10 +8,11 @@ import pytest
 import torch
 from PIL import Image
 
-from data.navier_stokes.config import GenerateConfig, ShowConfig
-from data.navier_stokes.diagnostics import energy, enstrophy, spectrum
-from data.navier_stokes.generate import generate
-from data.navier_stokes.show import show
+from data.fields.generator import generate
+from data.fields.options import ShowConfig
+from data.fields.show import show
+from data.navier_stokes.config import GenerateConfig
+from data.navier_stokes.diagnostics import energy, enstrophy, spectrum, summary
 
 
 def test_energy_is_that_of_the_velocity_and_the_spectrum_sums_to_it() -> None:
@@ -41,7 +42,7 @@ def test_show_writes_a_sheet_and_an_animation_of_the_data(
     path = generate(
         GenerateConfig(num_samples=3, final_time=4, grid=16, resolution=16, workers=1, out=tmp_path / "x.h5")
     )
-    sheet, movie = show(ShowConfig(path, samples=2, frames=3, out=tmp_path / "pictures"))
+    sheet, movie = show(ShowConfig(path, samples=2, frames=3, out=tmp_path / "pictures"), summary)
     assert np.asarray(Image.open(sheet).convert("RGB")).std() > 10
     with Image.open(movie) as frames:
         assert getattr(frames, "n_frames", 1) == 4

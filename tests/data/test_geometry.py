@@ -1,0 +1,82 @@
+"""Geometries: what they imply, against definitions of their own."""
+
+import json
+
+import pytest
+import torch
+
+from data.fields.geometry import Box, Geometry, Sphere, from_dict, quadrature
+from data.fields.layout import Grid
+from lab.errors import UserError
+
+TORUS, CHANNEL, WALLS = Box(), Box("periodic", "walls"), Box("walls", "walls")
+ALL: list[Geometry] = [TORUS, CHANNEL, Box("walls", "periodic"), WALLS, Sphere(), Sphere("equiangular")]
+
+
+@pytest.mark.parametrize("geometry", ALL, ids=str)
+def test_a_geometry_survives_json(geometry: Geometry) -> None:
+    assert from_dict(json.loads(json.dumps(geometry.to_dict()))) == geometry
+
+
+def test_an_unknown_geometry_is_one_sentence() -> None:
+    with pytest.raises(UserError, match="known are box, sphere"):
+        from_dict({"kind": "torus"})
+
+
+@pytest.mark.parametrize("geometry", ALL, ids=str)
+def test_every_region_and_only_one_has_each_point(geometry: Geometry) -> None:
+    if not geometry.places:
+        assert geometry == TORUS
+        return
+    position = Grid.of(geometry, 24, 48).positions.abs()
+    assert position.shape == (24, 48)
+    counts = sum(((position >= low) & (position < high)).int() for low, high in geometry.places.values())
+    inside = position < 90 if isinstance(geometry, Sphere) else position < 1  # a pole may be a point
+    assert torch.equal(counts == 1, inside)
+
+
+def test_the_nearest_wall_is_that_of_the_walled_axis() -> None:
+    grid = Grid.of(CHANNEL, 4, 8)
+    expected = [abs(y - round(y)) for y in ((j + 0.5) / 8 for j in range(8))]
+    assert grid.positions.tolist() == [pytest.approx(expected)] * 4
+
+
+@pytest.mark.parametrize("geometry", [Sphere(), Sphere("equiangular")], ids=str)
+def test_weights_integrate_polynomials_over_the_sphere(geometry: Sphere) -> None:
+    grid = Grid.of(geometry, 13, 4)
+    weights = grid.geometry.weights(grid.rows)
+    assert weights is not None
+    for degree, mean in ((0, 1.0), (1, 0.0), (2, 1 / 3), (4, 1 / 5), (8, 1 / 9)):
+        assert float((weights * grid.rows.cos() ** degree).mean()) == pytest.approx(mean, abs=1e-12)
+    assert Sphere.of(grid.rows) == geometry
+
+
+def test_other_latitudes_are_refused() -> None:
+    with pytest.raises(UserError, match="neither Gauss's nor equiangular"):
+        Sphere.of(torch.linspace(0.1, 3.0, 9))
+
+
+@pytest.mark.parametrize(("geometry", "stride"), [(TORUS, 4), (TORUS, 3), (WALLS, 3), (CHANNEL, 3)], ids=str)
+def test_every_kth_point_is_the_grid_of_fewer_points(geometry: Geometry, stride: int) -> None:
+    coarse, expected = Grid.of(geometry, 12, 24).every(stride), Grid.of(geometry, 12 // stride, 24 // stride)
+    assert torch.allclose(coarse.rows, expected.rows)
+    assert torch.allclose(coarse.columns, expected.columns)
+
+
+@pytest.mark.parametrize("geometry", [WALLS, CHANNEL, Sphere()], ids=str)
+def test_points_that_are_no_such_grid_are_refused(geometry: Geometry) -> None:
+    with pytest.raises(UserError, match="every 2-th point"):
+        Grid.of(geometry, 12, 24).every(2)
+
+
+def test_pictures_have_y_upwards_or_the_north_above() -> None:
+    field = torch.arange(6.0).reshape(2, 3)  # rows x, columns y
+    assert WALLS.picture(field).tolist() == [[2, 5], [1, 4], [0, 3]]
+    assert Sphere().picture(field).tolist() == field.tolist()
+
+
+def test_colatitudes_go_from_north_to_south() -> None:
+    for kind in ("legendre-gauss", "equiangular"):
+        theta, weights = quadrature(kind, 9)
+        assert (theta.diff() > 0).all()
+        assert float(weights.sum()) == pytest.approx(2.0)
