@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from lab.errors import UserError
 from lab.weights import Weights
 from pde.models import build
-from pde.models.resolution import Resolution, shown, sides
+from pde.models.parts.model import Model
+from pde.models.parts.resolution import Resolution, shown, sides
 from pde.problems import PROBLEMS
 
 
@@ -23,7 +24,7 @@ class Predictor(nn.Module, ABC):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, net: nn.Module, fields: int, scales: dict[str, float]) -> None:
+    def __init__(self, net: Model, fields: int, scales: dict[str, float]) -> None:
         super().__init__()
         self.net, self.fields = net, fields
         for name, value in scales.items():
@@ -43,16 +44,16 @@ class Predictor(nn.Module, ABC):
 
     def at_resolution(self, resolution: Resolution) -> "Predictor":
         """The same model on another grid; only those whose transforms can be resampled have one."""
-        there, wanted = sides(self.net.resolution), sides(resolution)  # type: ignore[arg-type]
+        there, wanted = self.net.resolution, sides(resolution)
         if wanted == there:
             return self
-        reason = _not_resampled_because(self.net, wanted)
+        reason = self.net.not_resampled_because(wanted)
         if reason:
             raise UserError(
                 f"the model was trained on {shown(there)} points and the data has {shown(wanted)}: {reason}; "
                 "give data of the resolution it was trained on."
             )
-        self.net.resampled(wanted)  # type: ignore[operator]
+        self.net.resampled(wanted)
         return self
 
 
@@ -67,7 +68,7 @@ class Forecaster(Predictor):
 
     change: Tensor
 
-    def __init__(self, net: nn.Module, in_frames: int, residual: bool, fields: int = 1) -> None:
+    def __init__(self, net: Model, in_frames: int, residual: bool, fields: int = 1) -> None:
         super().__init__(net, fields, {"mean": 0.0, "std": 1.0, "change": 1.0})
         self.in_frames, self.residual = in_frames, residual
 
@@ -102,7 +103,7 @@ class OneShot(Predictor):
     input_mean: Tensor
     input_std: Tensor
 
-    def __init__(self, net: nn.Module, fields: int = 1) -> None:
+    def __init__(self, net: Model, fields: int = 1) -> None:
         super().__init__(net, fields, {"mean": 0.0, "std": 1.0})
         self.register_buffer("input_mean", torch.tensor(0.0))
         self.register_buffer("input_std", torch.tensor(1.0))
@@ -126,28 +127,6 @@ def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tens
     """A statistic of each field (the last axis): a vector, or a plain number where there is one field."""
     values = [statistic(field) for field in fields.unbind(-1)]
     return values[0] if len(values) == 1 else torch.stack(values)
-
-
-def _not_resampled_because(net: nn.Module, wanted: tuple[int, int]) -> str | None:
-    from pde.models.grid import GridPlane
-    from pde.models.operator import SpectralOperator
-    from pde.models.sfno import SFNO
-    from pde.models.transform import Axis
-
-    if not isinstance(net, SpectralOperator):
-        return "a convolution's kernel belongs to one mesh width"
-    if isinstance(net, SFNO):
-        return "its harmonics are those of one grid on the sphere"
-    if any(isinstance(module, GridPlane) for module in net.modules()):
-        return "the grid form has a matrix for each row of its grid"
-    if any(net.padding):
-        return "its padding is a number of points"
-    axes = [module for module in net.modules() if isinstance(module, Axis)]
-    if any(axis.start in ("dct", "dst") for axis in axes):
-        return "transforms that began as cosines or sines are not periodic and cannot be resampled as such"
-    if min(wanted) < 2 * max(axis.modes for axis in axes):
-        return f"{max(axis.modes for axis in axes)} modes need at least twice as many points"
-    return None
 
 
 def from_header(header: dict[str, Any]) -> Predictor:

@@ -9,13 +9,13 @@ from torch.utils.data import Dataset, TensorDataset
 
 from lab.errors import UserError
 from lab.experiment import Experiment
+from monarch_core.transforms.sphere import quadrature
+from monarch_core.transforms.starts import Latitudes
 from pde.config import TrainConfig
 from pde.forecaster import Forecaster, OneShot, Predictor
 from pde.metrics import error_per_frame, relative_error
 from pde.models import all_options, build
-from pde.models.latent import coarse
-from pde.models.legendre import Latitudes, quadrature
-from pde.models.mno import transform_parameters
+from pde.models.parts.latent import coarse
 from pde.problems import PROBLEMS
 from pde.sources import Domain, Samples
 from pde.symmetries import seen_through_symmetries
@@ -54,7 +54,7 @@ class Training(Experiment):
 
     def parameter_groups(self) -> Iterable[dict[str, Any]]:
         """Transforms apart: they learn more slowly, and decay towards their start instead of towards zero."""
-        transforms = transform_parameters(self.model)
+        transforms = self.model.net.transform_parameters()
         apart = {id(parameter) for parameter in transforms}
         groups: list[dict[str, Any]] = [
             {"params": [p for p in self.model.parameters() if id(p) not in apart]}
@@ -74,7 +74,7 @@ class Training(Experiment):
             "in_channels": self.in_channels,
             "residual": self.config.recipe == "markov",
             "fields": self.model.fields,
-            "resolution": list(self.model.net.resolution),  # type: ignore[arg-type]
+            "resolution": list(self.model.net.resolution),
             "recipe": self.config.recipe,
         }
         return header | ({"nu": self.config.nu} if self.config.problem == "navier-stokes" else {})

@@ -4,10 +4,10 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import UserError
-from pde.models.resolution import Resolution, shown
+from pde.models.parts.resolution import Resolution, shown
 
 if TYPE_CHECKING:
-    from torch import nn
+    from pde.models.parts.model import Model
 
 MODELS = {
     "mno": "the Monarch Neural Operator: transforms that learn, from an exact start",
@@ -62,9 +62,7 @@ def all_options(name: str, chosen: dict[str, Any]) -> dict[str, Any]:
     return defaults | chosen
 
 
-def build(
-    name: str, in_channels: int, resolution: Resolution, fields: int = 1, **options: Any
-) -> "nn.Module":
+def build(name: str, in_channels: int, resolution: Resolution, fields: int = 1, **options: Any) -> "Model":
     """The model called `name`, from (batch, x, y, in_channels) to (batch, x, y, fields).
 
     The channels are the fields of the frames that the model sees; `resolution` is the number of points per side, or
@@ -72,7 +70,7 @@ def build(
     """
     make = maker(name)
     try:
-        model: nn.Module = make(in_channels, resolution, fields, **options)
+        model: Model = make(in_channels, resolution, fields, **options)
     except (ValueError, TypeError) as error:
         raise UserError(f"{name} cannot be built on {shown(resolution)} points: {error}") from error
     return model

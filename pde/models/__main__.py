@@ -19,12 +19,8 @@ class ListConfig:
 
 def show(config: ListConfig) -> None:
     """List the models with their parameters and the operations of one forward pass."""
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
-
     from lab.table import Column, Table
     from pde.models import MODELS, build
-    from pde.models.operator import SpectralOperator
 
     if config.in_frames < 1:
         raise UserError(f"--in-frames must be at least 1, not {config.in_frames}.")
@@ -39,19 +35,14 @@ def show(config: ListConfig) -> None:
     )
     for name, what in MODELS.items():
         try:
-            model = build(name, config.in_frames, config.resolution).eval()
+            model = build(name, config.in_frames, config.resolution)
         except UserError as error:
             table.rows.append({"model": name, "what": str(error)})
             continue
-        if isinstance(model, SpectralOperator):
-            flops = model.flops()  # torch counts a complex product as if it were real
-        else:
-            counter = FlopCounterMode(display=False)
-            with counter, torch.inference_mode():
-                model(torch.zeros(1, config.resolution, config.resolution, config.in_frames))
-            flops = counter.get_total_flops()
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        table.rows.append({"model": name, "parameters": parameters, "flops": flops / 1e6, "what": what})
+        table.rows.append(
+            {"model": name, "parameters": parameters, "flops": model.flops() / 1e6, "what": what}
+        )
     table.print()
 
 
