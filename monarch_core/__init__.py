@@ -9,23 +9,37 @@ from .families.products import hierarchy, m_star_m, mm_star
 from .linear import MonarchLinear, param_groups
 from .linear_operator import LinearOperator, Product, RealPart
 from .monarch import Monarch
+from .pairs import real_arithmetic
 from .reordering import Permutation, Resize, Stride
+from .transforms.axis import AxisAnalysis, AxisSynthesis, AxisTransform, Transform
 from .transforms.fourier import dft, hartley
 from .transforms.grid import GridMonarch, grid_dct, grid_dft, grid_dst, grid_spherical
+from .transforms.plane import PlaneAnalysis, PlaneSynthesis, PlaneTransform, shear
 from .transforms.separable import Separable, dctn, dft2, dftn, dstn
+from .transforms.sphere import SphereTransform
+from .transforms.starts import Start, find_start, register_start, start_names
 from .transforms.trigonometric import dct, dst
 
 __all__ = [
+    "AxisAnalysis",
+    "AxisSynthesis",
+    "AxisTransform",
     "GridMonarch",
     "LinearOperator",
     "Monarch",
     "MonarchLinear",
     "Permutation",
+    "PlaneAnalysis",
+    "PlaneSynthesis",
+    "PlaneTransform",
     "Product",
     "RealPart",
     "Resize",
     "Separable",
+    "SphereTransform",
+    "Start",
     "Stride",
+    "Transform",
     "acdc",
     "afdf",
     "butterfly",
@@ -41,6 +55,7 @@ __all__ = [
     "dstn",
     "factorize",
     "fastfood",
+    "find_start",
     "grid_dct",
     "grid_dft",
     "grid_dst",
@@ -55,5 +70,9 @@ __all__ = [
     "mm_star",
     "monarchize",
     "param_groups",
+    "real_arithmetic",
+    "register_start",
+    "shear",
+    "start_names",
     "toeplitz",
 ]

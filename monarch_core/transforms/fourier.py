@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
-from torch import arange
+from torch import Tensor, arange
 
 from ..linear_operator import LinearOperator
 from ..sizes import Blocks
 from .fourier_factors import root_of_unity
+from .starts import ComplexWaves, register_start
 from .twisted_dft import Norm, TwistedDFT, norm_gain
 
 
@@ -65,3 +66,16 @@ def hartley(
     ones = torch.ones(n, dtype=torch.complex128)
     spec = TwistedDFT(n, (1 + 1j) * ones, ones, gain, real=True)
     return spec.operator(blocks, pad, dtype, "the Hartley transform")
+
+
+class Fourier(ComplexWaves):
+    """The start "dft"."""
+
+    def matrix(self, n: int, inverse: bool) -> Tensor:
+        return dft_spec(n, inverse, "ortho").dense()
+
+    def monarch(self, n: int, inverse: bool) -> LinearOperator:
+        return dft(n, inverse, "ortho", dtype=torch.complex128)
+
+
+register_start("dft", Fourier)

@@ -21,6 +21,7 @@ from torch import Tensor, arange, where
 from ..linear_operator import LinearOperator
 from ..sizes import Blocks
 from .fourier_factors import root_of_unity
+from .starts import RealWaves, register_start
 from .twisted_dft import Norm, TwistedDFT, norm_gain
 
 
@@ -116,3 +117,27 @@ def _edge_weights(n: int, type: int, sine: bool, ortho: bool) -> tuple[Tensor, T
     if type in (1, 2) and ortho:
         left[edges] = 0.5**0.5
     return left, right
+
+
+class Cosines(RealWaves):
+    """The start "dct": even about both ends, as between walls without flux."""
+
+    def matrix(self, n: int, inverse: bool) -> Tensor:
+        return trigonometric_spec(n, 2, "ortho", inverse, sine=False).dense()
+
+    def monarch(self, n: int, inverse: bool) -> LinearOperator:
+        return dct(n, norm="ortho", inverse=inverse, dtype=torch.float64)
+
+
+class Sines(RealWaves):
+    """The start "dst": odd about both ends, as between walls where the field is zero."""
+
+    def matrix(self, n: int, inverse: bool) -> Tensor:
+        return trigonometric_spec(n, 2, "ortho", inverse, sine=True).dense()
+
+    def monarch(self, n: int, inverse: bool) -> LinearOperator:
+        return dst(n, norm="ortho", inverse=inverse, dtype=torch.float64)
+
+
+register_start("dct", Cosines)
+register_start("dst", Sines)

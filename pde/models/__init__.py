@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pde.models.parts.resolution import Resolution
 
 Variants = Mapping[str, Mapping[str, Any]]
+Learn = Literal["fixed", "matrix", "monarch", "per-frequency", "per-point"]
 
 
 def _as_it_is(geometry: Geometry) -> Variants:
@@ -61,7 +62,7 @@ def _check_mno(options: Mapping[str, Any]) -> None:
         raise UserError("--form grid transforms planes, and F-FNO goes axis by axis: leave --twin ffno out.")
     if form == "grid" and options["groups"] > 1:
         raise UserError("--form grid has one group of channels: leave --groups out.")
-    if options["start"] == "sht" and form != "grid":
+    if options["start"] == "sht" and form != "grid" and options["learn_x"] not in ("fixed", "per-frequency"):
         raise UserError("--start sht has a matrix for each order: add --form grid.")
 
 
@@ -103,6 +104,15 @@ TRANSFORMS = (
         "One matrix for all rows and one for all columns (separable), the same factorised as Monarch matrices "
         "(monarch), or a matrix for each row and each kept column (grid).",
     ),
+    Option(
+        "learn_x",
+        Learn | None,
+        None,
+        "What learns along x, whatever the form: nothing (fixed), one matrix, one "
+        "Monarch matrix, a matrix per frequency of the other axis, or one per point of it.",
+    ),
+    Option("learn_y", Learn | None, None, "What learns along y, likewise."),
+    Option("shear", bool, False, "Work in the coordinates x + y and y of a square torus."),
     Option("groups", int, 1, "Groups of channels with transforms of their own.", at_least=1),
     Option("shared", bool, False, "Use the same transforms in all layers."),
     Option("transform_lr", float, 1.0, "Learning rate of the transforms, relative to --lr.", at_least=0),

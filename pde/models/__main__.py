@@ -2,12 +2,17 @@
 
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lab.cli import run
 from lab.errors import UserError
 
+if TYPE_CHECKING:
+    from data.fields.layout import Grid
+    from lab.registry import Entry
 
-@dataclass
+
+@dataclass(frozen=True)
 class ListConfig:
     """Options of `python -m pde.models`."""
 
@@ -16,43 +21,48 @@ class ListConfig:
     resolution: int = 64
     """Points per side."""
 
+    def __post_init__(self) -> None:
+        if self.in_frames < 1:
+            raise UserError(f"--in-frames must be at least 1, not {self.in_frames}.")
+
 
 def show(config: ListConfig) -> None:
     """List the models with their parameters and the operations of one forward pass."""
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
-
-    from lab.table import Column, Table
+    from lab.table import Cell, Column, Table
     from pde.models import MODELS, build
-    from pde.models.operator import SpectralOperator
 
-    if config.in_frames < 1:
-        raise UserError(f"--in-frames must be at least 1, not {config.in_frames}.")
     columns = [
         Column("model", "model"),
         Column("parameters", "parameters"),
-        Column("flops", "MFLOP a frame", digits=0),
+        Column("flops", "MFLOP per frame", digits=0),
         Column("what", "what it is"),
     ]
     table = Table(
         columns, caption=f"{config.in_frames} frames in, {config.resolution} x {config.resolution} points"
     )
-    for name, what in MODELS.items():
+    for name, entry in MODELS.items():
         try:
-            model = build(name, config.in_frames, config.resolution).eval()
+            model = build(name, config.in_frames, _grid(entry, config.resolution))
         except UserError as error:
             table.rows.append({"model": name, "what": str(error)})
             continue
-        if isinstance(model, SpectralOperator):
-            flops = model.flops()  # torch counts a complex product as if it were real
-        else:
-            counter = FlopCounterMode(display=False)
-            with counter, torch.inference_mode():
-                model(torch.zeros(1, config.resolution, config.resolution, config.in_frames))
-            flops = counter.get_total_flops()
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        table.rows.append({"model": name, "parameters": parameters, "flops": flops / 1e6, "what": what})
+        row: dict[str, Cell] = {
+            "model": name,
+            "parameters": parameters,
+            "flops": model.flops() / 1e6,
+            "what": entry.summary,
+        }
+        table.rows.append(row)
     table.print()
+
+
+def _grid(entry: "Entry", resolution: int) -> "Grid":
+    """The sphere for models that only work there, a periodic box for the others."""
+    from data.fields.geometry import Box, Sphere
+    from data.fields.layout import Grid
+
+    return Grid.of(Sphere() if getattr(entry, "sphere", False) else Box(), resolution)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """F-FNO (Tran et al. 2023): each axis by itself, and the residual after the feed-forward."""
 
-from torch import nn
-
-from pde.models.operator import FactorisedOperator
-from pde.models.resolution import Resolution, sides
-from pde.models.transform import Axis
+from monarch_core import AxisTransform
+from pde.models.parts.factorised import FactorisedOperator
+from pde.models.parts.resolution import Resolution, sides
 
 
 class FFNO(FactorisedOperator):
@@ -21,5 +19,9 @@ class FFNO(FactorisedOperator):
         depth: int = 4,
         expansion: int = 2,
     ) -> None:
-        axes = nn.ModuleList(Axis(n, modes, signed=False) for n in sides(resolution))
+        rows, columns = sides(resolution)
+        axes = (
+            AxisTransform(rows, modes),
+            AxisTransform(columns, modes),
+        )  # nothing to learn, so all layers share them
         super().__init__(in_channels, resolution, width, modes, depth, expansion, lambda: axes, fields=fields)

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from pde.models.grid import GridPlane
-from pde.models.legendre import Latitudes
-from pde.models.operator import PlainOperator
-from pde.models.plane import Plane
-from pde.models.resolution import Resolution, sides
-from pde.models.transform import Start
+from monarch_core import PlaneTransform
+from monarch_core.transforms.starts import Latitudes
+from pde.models.parts.plain import PlainOperator
+from pde.models.parts.resolution import Resolution, sides
 
 
 class FNO(PlainOperator):
@@ -31,26 +29,15 @@ class FNO(PlainOperator):
         modes: int = 12,
         depth: int = 4,
         batch_norm: bool = False,
-        start: Start = "dft",
+        start: str = "dft",
         padding: Sequence[int] = (0, 0),
         latitudes: Latitudes = "legendre-gauss",
     ) -> None:
         rows, columns = sides(resolution)
         seen = rows + padding[0], columns + padding[1]
-        # Without parameters, so one serves all layers.
-        plane: Plane | GridPlane
-        if start == "sht":
-            plane = GridPlane(seen, modes, start=start, learn=False, latitudes=latitudes)
-        else:
-            plane = Plane(seen, modes, start=start)
+        plane = PlaneTransform(
+            seen, modes, start=start, latitudes=latitudes
+        )  # fixed, so one serves all layers
         super().__init__(
-            in_channels,
-            resolution,
-            width,
-            modes,
-            depth,
-            lambda: plane,
-            batch_norm,
-            fields=fields,
-            padding=padding,
+            in_channels, resolution, width, depth, lambda: plane, batch_norm, fields=fields, padding=padding
         )

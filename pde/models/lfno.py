@@ -1,11 +1,9 @@
 """The Fourier twin of the Monarch Neural Operator: the latent operator with transforms that stay as they are."""
 
-from pde.models.grid import GridPlane
-from pde.models.latent import LatentOperator, coarse
-from pde.models.legendre import Latitudes
-from pde.models.plane import Plane
-from pde.models.resolution import Resolution, sides
-from pde.models.transform import Axis, Start
+from monarch_core import PlaneTransform
+from monarch_core.transforms.starts import Latitudes
+from pde.models.parts.latent import LatentOperator, coarse
+from pde.models.parts.resolution import Resolution, sides
 
 
 class LFNO(LatentOperator):
@@ -27,17 +25,24 @@ class LFNO(LatentOperator):
         modes: int = 12,
         depth: int = 4,
         latent: Resolution | None = None,
-        start: Start = "dft",
+        start: str = "dft",
         latitudes: Latitudes = "legendre-gauss",
     ) -> None:
-        def plane(grid: Resolution, out: Resolution) -> Plane | GridPlane:
-            if start == "sht":
-                return GridPlane(grid, modes, start=start, learn=False, out=out, latitudes=latitudes)
-            (rows, columns), (below, beside) = sides(grid), sides(out)
-            x = Axis(rows, modes, signed=True, start=start, out=below)
-            return Plane.of(x, Axis(columns, modes, signed=False, start=start, out=beside))
+        fine = sides(resolution)
+        latent = sides(latent or coarse(fine, modes, sphere=start == "sht"))
 
-        latent = latent or coarse(sides(resolution), modes, sphere=start == "sht")
+        def plane(grid: tuple[int, int], out: tuple[int, int]) -> PlaneTransform:
+            return PlaneTransform(grid, modes, out=out, start=start, latitudes=latitudes)
+
+        common = plane(latent, latent)
         super().__init__(
-            in_channels, resolution, width, modes, depth, latent, plane, shared=True, fields=fields
+            in_channels,
+            resolution,
+            width,
+            depth,
+            latent,
+            lambda: plane(fine, latent),
+            lambda: common,
+            lambda: plane(latent, fine),
+            fields=fields,
         )

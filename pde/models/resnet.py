@@ -2,7 +2,8 @@
 
 from torch import Tensor, nn
 
-from pde.models.resolution import Resolution, sides
+from pde.models.parts.model import Model
+from pde.models.parts.resolution import Resolution
 
 
 class Block(nn.Module):
@@ -22,7 +23,7 @@ class Block(nn.Module):
         return nn.functional.relu(x + self.body(x))
 
 
-class ResNet(nn.Module):
+class ResNet(Model):
     """One convolution in, eight residual blocks of two, one convolution out.
 
     The published baseline has 18 convolutions and 266,641 parameters; its exact layout is unknown. Width 43 comes
@@ -30,8 +31,7 @@ class ResNet(nn.Module):
     """
 
     def __init__(self, in_channels: int, resolution: Resolution, fields: int = 1, *, width: int = 43) -> None:
-        super().__init__()
-        self.resolution = sides(resolution)
+        super().__init__(in_channels, resolution)
         self.first = nn.Sequential(nn.Conv2d(in_channels, width, 3, padding=1), nn.ReLU())
         self.blocks = nn.Sequential(*(Block(width) for _ in range(8)))
         self.last = nn.Conv2d(width, fields, 3, padding=1)

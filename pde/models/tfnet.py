@@ -5,8 +5,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from pde.models.resolution import Resolution, sides
-from pde.models.unet import decode, encode
+from pde.models.parts.model import Model
+from pde.models.parts.resolution import Resolution
+from pde.models.parts.stages import decode, encode
 
 
 class Encoder(nn.Module):
@@ -25,7 +26,7 @@ class Encoder(nn.Module):
         return results
 
 
-class TFNet(nn.Module):
+class TFNet(Model):
     """u = mean + deviation in time + deviation in space; 7,451,724 parameters with 10 frames in.
 
     A 3 x 3 spatial filter and weights over `window` = 3 frames make the parts, as moving averages of 7 frames, so
@@ -33,10 +34,9 @@ class TFNet(nn.Module):
     """
 
     def __init__(self, in_channels: int, resolution: Resolution, fields: int = 1) -> None:
-        super().__init__()
+        super().__init__(in_channels, resolution)
         if fields != 1:
             raise ValueError(f"TF-Net forecasts one field from frames of it; here are {fields}.")
-        self.resolution = sides(resolution)
         for side in self.resolution:
             if side % 16:
                 raise ValueError(f"TF-Net halves the grid four times; {side} is not a multiple of 16.")

@@ -3,26 +3,16 @@
 import torch
 from torch import Tensor, nn
 
-from pde.models.resolution import Resolution, sides
+from pde.models.parts.model import Model
+from pde.models.parts.resolution import Resolution
+from pde.models.parts.stages import decode, encode
 
 
-def encode(channels: int, out: int, stride: int, bias: bool = False) -> nn.Sequential:
-    """3 x 3 convolution, batch norm, LeakyReLU."""
-    convolution = nn.Conv2d(channels, out, 3, stride, padding=1, bias=bias)
-    return nn.Sequential(convolution, nn.BatchNorm2d(out), nn.LeakyReLU(0.1))
-
-
-def decode(channels: int, out: int) -> nn.Sequential:
-    """4 x 4 transposed convolution that doubles the resolution, LeakyReLU."""
-    return nn.Sequential(nn.ConvTranspose2d(channels, out, 4, stride=2, padding=1), nn.LeakyReLU(0.1))
-
-
-class UNet(nn.Module):
+class UNet(Model):
     """Five stages down to 1024 channels and five up, with skips; 24,950,491 parameters with 10 frames in."""
 
     def __init__(self, in_channels: int, resolution: Resolution, fields: int = 1) -> None:
-        super().__init__()
-        self.resolution = sides(resolution)
+        super().__init__(in_channels, resolution)
         for side in self.resolution:
             if side % 32:
                 raise ValueError(f"the U-Net halves the grid five times; {side} is not a multiple of 32.")

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch
+from pde.models.latent import SpectralMap
 from torch import Tensor, nn
 
 from lab.errors import UserError
 from pde.models import MODELS, build
 from pde.models.fno import FNO
-from pde.models.latent import SpectralMap
 from pde.models.mno import mno, transform_parameters
 
 SMALL = {

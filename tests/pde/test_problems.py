@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from pde.models.legendre import quadrature
 from torch import Tensor
 
 from data.fields.generator import generate
@@ -23,7 +24,6 @@ from pde.config import TableConfig, TrainConfig
 from pde.eval import evaluate
 from pde.evaluate import Evaluation
 from pde.forecaster import from_weights
-from pde.models.legendre import quadrature
 from pde.problems import PROBLEMS
 from pde.profile import error_profile, places_table
 from pde.sources import Split

@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 import scipy.fft
 import torch
+from pde.models.grid import GridPlane
+from pde.models.latent import SpectralMap
+from pde.models.legendre import Latitudes, legendre_functions, quadrature
+from pde.models.monarch_axis import MonarchAxis
+from pde.models.plane import Plane
 from torch import Tensor
 from torch.nn.functional import gelu, pad
 from torch_harmonics import InverseRealSHT, RealSHT
@@ -15,12 +20,7 @@ from lab.errors import UserError
 from monarch_core import grid_spherical
 from pde.models import build
 from pde.models.fno import FNO
-from pde.models.grid import GridPlane
-from pde.models.latent import SpectralMap
-from pde.models.legendre import Latitudes, legendre_functions, quadrature
 from pde.models.lfno import LFNO
-from pde.models.monarch_axis import MonarchAxis
-from pde.models.plane import Plane
 from pde.models.sfno import Sphere
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
-
-from monarch_core import grid_dft
 from pde.models.grid import GridPlane
 from pde.models.monarch_axis import MonarchAxis
 from pde.models.plane import Plane
 from pde.models.pointwise import TwoLayers, mix_points
 from pde.models.product import complex_product
 from pde.models.transform import Axis
+from torch import nn
+
+from monarch_core import grid_dft
 
 
 def modes_by_fft(field: torch.Tensor, m: int) -> torch.Tensor:

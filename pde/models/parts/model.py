@@ -1,0 +1,47 @@
+"""What every model is asked by those who train, list and apply it."""
+
+from typing import Self
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from monarch_core import Transform
+from pde.models.parts.resolution import Resolution, sides
+
+
+class Model(nn.Module):
+    """A network from (batch, x, y, channel) to the fields of the next frame, (batch, x, y, field).
+
+    Where its transforms learn, `transform_lr` is their learning rate relative to that of the rest, and
+    `transform_decay` pulls them towards their start.
+    """
+
+    transform_lr: float = 1.0
+    transform_decay: float = 0.0
+
+    def __init__(self, in_channels: int, resolution: Resolution) -> None:
+        super().__init__()
+        self.in_channels, self.resolution = in_channels, sides(resolution)
+
+    def flops(self) -> int:
+        """Real operations of one forward pass on one field."""
+        counter = FlopCounterMode(display=False)
+        training = self.training
+        with counter, torch.inference_mode():
+            self.eval()(torch.zeros(1, *self.resolution, self.in_channels))
+        self.train(training)
+        return int(counter.get_total_flops())
+
+    def transform_parameters(self) -> list[nn.Parameter]:
+        """What is learned of the transforms; nothing in a Fourier operator."""
+        transforms = (module for module in self.modules() if isinstance(module, Transform))
+        return list(dict.fromkeys(parameter for module in transforms for parameter in module.parameters()))
+
+    def not_resampled_because(self, resolution: Resolution) -> str | None:
+        """Why the model cannot move to another grid; None if it can, by `resampled`."""
+        return "a convolution's kernel belongs to one mesh width"
+
+    def resampled(self, resolution: Resolution) -> Self:
+        """Move to another grid, in place."""
+        raise NotImplementedError(self.not_resampled_because(resolution))
