@@ -78,7 +78,6 @@ def evaluate_runs(runs: Iterable[FinishedRun], config: EvalConfig) -> list[Evalu
     return [
         _evaluation(
             run.weights,
-            PROBLEMS[problem_of(run)],
             *_test_samples(run, config),
             config,
             name=run.folder.name,
@@ -99,13 +98,10 @@ def evaluate_weights(config: EvalConfig) -> list[Evaluation]:
         )
     assert config.data is not None
     (name,) = problems
-    problem = PROBLEMS[name]
-    test, file = _from_file(config.data, problem, config.num_test)
+    test, file = _from_file(config.data, PROBLEMS[name], config.num_test)
     several = len(config.weights) > 1
     return [
-        _evaluation(
-            path, problem, test, file, config, name=str(path), variant=path.parent.name if several else ""
-        )
+        _evaluation(path, test, file, config, name=str(path), variant=path.parent.name if several else "")
         for path in config.weights
     ]
 
@@ -116,16 +112,9 @@ def problem_of(run: FinishedRun) -> str:
 
 
 def _evaluation(
-    path: Path,
-    problem: Problem,
-    samples: Samples,
-    file: Fields,
-    config: EvalConfig,
-    name: str,
-    variant: str,
-    **known: Any,
+    path: Path, samples: Samples, file: Fields, config: EvalConfig, name: str, variant: str, **known: Any
 ) -> Evaluation:
-    loaded = weights.load(path)
+    loaded, problem = weights.load(path), PROBLEMS[file.problem]
     predictor = from_weights(loaded, str(path))
     parameters = sum(parameter.numel() for parameter in predictor.parameters())
     say(f"{name}: {len(samples.given)} forecasts")
@@ -199,7 +188,7 @@ def _asked(run: FinishedRun) -> dict[str, Any]:
 def _from_file(path: Path, problem: Problem, count: int | None) -> tuple[Samples, Fields]:
     fields = open_samples(path, problem)
     chosen = fields if count is None else fields.split(0, count)[1]
-    return load(chosen, problem), chosen
+    return load(chosen), chosen
 
 
 def _pace(run: FinishedRun) -> dict[str, Any]:

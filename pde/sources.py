@@ -44,7 +44,7 @@ class Split:
 
     def load(self, part: Fields) -> Samples:
         """All samples of a part at once, at the resolution asked for."""
-        return load(part, self.problem)
+        return load(part)
 
     def describe(self) -> dict[str, Any]:
         """What a run's manifest says of its data."""
@@ -70,9 +70,9 @@ def open_samples(path: Path, problem: Problem) -> Fields:
     return fields
 
 
-def load(fields: Fields, problem: Problem) -> Samples:
+def load(fields: Fields) -> Samples:
     """All samples at once."""
-    values = fields.load()
+    problem, values = PROBLEMS[fields.problem], fields.load()
     if problem.static:
         return Samples(fields.load_inputs()[..., None, :], values)
     return Samples(values[..., : problem.frames_in, :], values[..., problem.frames_in :, :])
