@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,10 +91,7 @@ def in_processes(
         return
     # Spawned, not forked: a forked process inherits the locks of torch and HDF5 in whatever state they are.
     spawn = multiprocessing.get_context("spawn")
-    with (
-        worker_environment(),
-        ProcessPoolExecutor(workers, spawn, _end_with_parent, (at_start,)) as pool,
-    ):
+    with worker_environment(), ProcessPoolExecutor(workers, spawn, _end_with_parent, (at_start,)) as pool:
         futures = [pool.submit(function, task) for task in tasks]
         try:
             for done in as_completed(futures):
@@ -176,20 +174,15 @@ def _make_samples(job: Job, parts: Path) -> None:
     batches = [missing[i : i + size] for i in range(0, len(missing), size)]
     with Progress(len(job.samples), job.label) as progress:
         progress.skip(len(job.samples) - len(missing))
-        for count in in_processes(_SolveAndStore(job.solve, parts), batches, job.workers):
+        for count in in_processes(partial(_solve_and_store, job.solve, parts), batches, job.workers):
             progress.advance(count)
 
 
-@dataclass(frozen=True)
-class _SolveAndStore:
-    solve: Callable[[list[int]], Array]
-    parts: Path
-
-    def __call__(self, samples: list[int]) -> int:
-        for sample, values in zip(samples, self.solve(samples), strict=True):
-            with atomic_path(_part(self.parts, sample)) as temporary:
-                np.save(temporary, values)
-        return len(samples)
+def _solve_and_store(solve: Callable[[list[int]], Array], parts: Path, samples: list[int]) -> int:
+    for sample, values in zip(samples, solve(samples), strict=True):
+        with atomic_path(_part(parts, sample)) as temporary:
+            np.save(temporary, values)
+    return len(samples)
 
 
 def _assemble(job: Job, parts: Path) -> None:

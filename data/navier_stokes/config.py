@@ -1,7 +1,7 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from data.fields.options import GeneratorOptions, Precision, Settings
 from lab.errors import UserError
@@ -15,8 +15,8 @@ POINTS_AT_ONCE = {"cpu": 16 * 64 * 64, "gpu": 1024 * 64 * 64}
 class Flow(Settings):
     """A viscous flow on the unit torus with the forcing of the FNO benchmark."""
 
-    problem: ClassVar[str] = "navier-stokes"
-    numbers_version: ClassVar[int] = 1
+    problem = "navier-stokes"
+    numbers_version = 1
 
     nu: float
     final_time: int
@@ -52,9 +52,9 @@ class Flow(Settings):
 class GenerateConfig(GeneratorOptions[Flow]):
     """Options of the generator."""
 
-    package: ClassVar[str] = "data.navier_stokes"
-    kind: ClassVar[type[Any]] = Flow
-    unusual: ClassVar[tuple[str, ...]] = ("grid{grid}", "std{initial_std:g}", "{precision}")
+    package = "data.navier_stokes"
+    kind = Flow
+    unusual = ("grid{grid}", "std{initial_std:g}", "{precision}")
 
     nu: float = 1e-3
     """Viscosity."""
