@@ -82,6 +82,17 @@ class Hdf5File:
             ) from error
 
 
+def num_axes(path: Path, name: str) -> int | None:
+    """How many axes a data set has; None if the file is not HDF5 or has no such data set."""
+    if not (path.is_file() and h5py.is_hdf5(path)):
+        return None
+    file = Hdf5File(path)
+    try:
+        return len(file.dataset(name).shape) if name in file else None
+    finally:
+        file.close()
+
+
 def _brief(error: OSError) -> str:
     text = str(error)
     return text[text.find("(") + 1 : -1] if text.endswith(")") and "(" in text else text

@@ -32,7 +32,7 @@ from data.knee.subject import Subject
 from data.knee.tissue import ECHO_MS, FLIP_DEGREES, REPETITION_MS
 from data.masks.pool import MaskPool
 from data.masks.spec import MaskSpec
-from data.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
+from data.scans.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir

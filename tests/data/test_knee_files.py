@@ -16,9 +16,9 @@ from data.knee.config import FromImagesConfig, GenerateConfig, ShowConfig
 from data.knee.from_images import from_images, kept_share, read_images
 from data.knee.generate import ensure, generate
 from data.knee.show import show
-from data.skm_tea.layout import SCANS
-from data.skm_tea.scan import SkmTeaScan
-from data.skm_tea.split import load_split
+from data.scans.reader import load_scans
+from data.scans.skm_tea.layout import SCANS
+from data.scans.skm_tea.scan import SkmTeaScan
 from lab.cli import run
 from lab.errors import UserError
 
@@ -54,7 +54,7 @@ def times(root: Path) -> dict[str, int]:
 
 
 def test_the_reader_takes_the_files_as_skm_tea(knees: Path) -> None:
-    splits = {split: load_split(knees, split) for split in ("train", "val", "test")}
+    splits = {split: load_scans(knees, split) for split in ("train", "val", "test")}
     assert [len(splits[split].scans) for split in ("train", "val", "test")] == [2, 1, 1]
     scan = splits["train"].scans[0]
     assert isinstance(scan, SkmTeaScan)
@@ -142,7 +142,7 @@ def test_real_images_become_scans_marked_as_simulated(tmp_path: Path) -> None:
     images = (blob * rng.uniform(0.1, 1.0, (4, 64, 48))).astype(np.float32)
     np.savez(tmp_path / "knees.npz", x=images * 1e6)
     root = from_images(FromImagesConfig(str(tmp_path / "knees.npz"), out=str(tmp_path / "out")))
-    scan = load_split(root, "train").scans[0]
+    scan = load_scans(root, "train").scans[0]
     assert scan.matrix_shape == (1, 64, 48)
     assert scan.num_echoes == 1
     with h5py.File(root / SCANS / "MTR_001.h5") as file:

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from data.masks.workers import Worker, first_success, poisson_masks, stable_seed
 
 from data.masks.generate import generate, inside_corners, poisson_disc
 from data.masks.pool import MaskPool, density, draw, pad
 from data.masks.spec import KINDS, Kind, MaskSpec
-from data.masks.workers import Worker, first_success, poisson_masks, stable_seed
-from data.sense import centre
+from data.scans.sense import centre
 from lab.errors import UserError
 
 GRID = (64, 40)
