@@ -1,4 +1,4 @@
-"""HDF5 files for reading: opened late, once a process, with errors that name the file."""
+"""HDF5 files for reading: opened late, once per process, with errors that name the file."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Synthetic knees on disk: one file a subject, in SKM-TEA's layout, on all cores, resumable."""
+"""Synthetic knees on disk: one file per subject, in SKM-TEA's layout, on all cores, resumable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from lab.paths import datasets_dir
 from lab.progress import Progress
 
 VERSION: Final = 1
-"""Of the knees themselves: raised whenever the same seed would give other numbers."""
+"""Version of the knees themselves: raised whenever the same seed would give other numbers."""
 ORIGIN: Final = "synthetic knee"
 DESCRIPTION: Final = "Synthetic knees in the layout of SKM-TEA's raw-data track; not SKM-TEA"
 VOXELS_AT_ONCE: Final = 1_000_000

@@ -82,7 +82,7 @@ class MaskSpec:
         return round(self.grid[0] * self.grid[1] / self.acceleration)
 
     def actual_acceleration(self, num_samples: int) -> float:
-        """The acceleration of a mask that samples so many points."""
+        """The acceleration of a mask with this many samples."""
         return self.grid[0] * self.grid[1] / num_samples
 
     def _inner_sides(self) -> list[tuple[int, int]]:

@@ -58,7 +58,7 @@ class Sense(LinearOperator):
 
     The transforms need no shifts. With h = n // 2, along each axis,
 
-        (F x)[k] = after[k] FFT(before x)[k],    before[j] = exp(2 pi i h j / n),   after[k] = exp(2 pi i h (k - h) / n),
+        (F x)[k] = after[k] FFT(before x)[k],  before[j] = exp(2 pi i h j / n),  after[k] = exp(2 pi i h (k - h) / n),
 
     alternating signs if n is even. `before` multiplies one image instead of every coil's, `after` the mask.
     """

@@ -132,7 +132,7 @@ def test_bad_files_are_named_or_skipped(tmp_path: Path) -> None:
     selection = load_scans(tmp_path, "test", skip_bad=True)
     assert [scan.scan_id for scan in selection.scans] == ["good"]
     assert set(selection.dropped) == {"nothing", "masked", "headless", "torn"}
-    with pytest.raises(UserError, match=r"there are no .h5 files in .*multicoil_train"):
+    with pytest.raises(UserError, match=r"--data names .* but there is no .*multicoil_train \(fastMRI\)"):
         load_scans(tmp_path, "train")
 
 

@@ -44,12 +44,59 @@ def test_transform_is_the_centred_orthonormal_dft(grid: tuple[int, int], dtype: 
 
 
 @pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_sense_is_its_definition(grid: tuple[int, int], dtype: torch.dtype) -> None:
+    """M F (S_c x) with the DFT as a matrix, for sides that are even and odd, of full and of weighted sampling."""
+    image, maps, mask = problem(grid)
+    rows, columns = (centred_dft_matrix(n) for n in grid)
+    for weights in (None, mask, torch.rand(*grid, dtype=torch.float64)):
+        operator = Sense(maps.to(dtype), weights)
+        expected = (1 if weights is None else weights) * (rows @ (maps * image) @ columns.T)
+        assert relative(operator(image.to(dtype)), expected) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
 def test_adjoint_passes_the_dot_test(grid: tuple[int, int]) -> None:
     image, maps, mask = problem(grid)
     kspace = random(*maps.shape)
-    left = torch.vdot(kspace.flatten(), Sense(maps, mask)(image).flatten())
-    right = torch.vdot(Sense(maps, mask).adjoint(kspace).flatten(), image.flatten())
-    assert abs(left - right) < 1e-12 * abs(left)
+    operator = Sense(maps, mask)
+    left = torch.vdot(kspace.flatten(), operator(image).flatten())
+    for adjoint in (operator.adjoint, operator.H):
+        right = torch.vdot(adjoint(kspace).flatten(), image.flatten())
+        assert abs(left - right) < 1e-12 * abs(left)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_normal_operator_is_the_product_with_the_adjoint(grid: tuple[int, int]) -> None:
+    image, maps, _ = problem(grid)
+    operator = Sense(maps, torch.rand(*grid))
+    assert relative(operator.normal(image), (operator.H @ operator)(image)) < 1e-13
+
+
+def test_gradients_reach_image_maps_and_weights() -> None:
+    image, maps, _ = problem((4, 3), coils=2)
+    inputs = [one.requires_grad_() for one in (image, maps, torch.rand(4, 3, dtype=torch.float64))]
+
+    def there_and_back(image: Tensor, maps: Tensor, weights: Tensor) -> Tensor:
+        operator = Sense(maps, weights)
+        return torch.view_as_real(operator.adjoint(operator(image)))
+
+    assert torch.autograd.gradcheck(there_and_back, inputs)
+
+
+def test_an_operator_first_used_for_inference_can_train() -> None:
+    """The phases are kept from one operator to the next, and inference tensors cannot be saved for a gradient."""
+    maps = random(2, 9, 11)
+    with torch.inference_mode():
+        Sense(maps)(random(9, 11))
+    image = random(9, 11).requires_grad_()
+    Sense(maps)(image).abs().sum().backward()
+    assert image.grad is not None
+
+
+def test_shapes_that_do_not_fit_are_named() -> None:
+    with pytest.raises(ValueError, match=r"should end in .*8.*6.*but its shape is \(6, 8\)"):
+        Sense(random(3, 8, 6))(random(6, 8))
 
 
 def test_full_sampling_with_normalised_maps_gives_the_image_back() -> None:
