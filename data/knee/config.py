@@ -23,7 +23,7 @@ NOISE_BY_SHAPE: Final = ((LAPTOP_SHAPE, 0.003), (FULL_SHAPE, 0.005))
 MASK_ACCELERATIONS: Final = (2.0, 3.0, 4.0)
 
 
-@dataclass
+@dataclass(frozen=True)
 class GenerateConfig:
     """Synthetic knees."""
 
@@ -46,7 +46,7 @@ class GenerateConfig:
     """Processes (default: one per core)."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class FromImagesConfig:
     """Scans simulated from real magnitude images."""
 
@@ -66,7 +66,7 @@ class FromImagesConfig:
     """Seed of coils, phase and noise."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class ShowConfig:
     """Pictures of a data set in SKM-TEA's layout."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from data.masks.spec import Kind, MaskSpec
 
 
-@dataclass
+@dataclass(frozen=True)
 class FillConfig:
     """A pool of masks: which, how many, where."""
 
