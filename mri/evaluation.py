@@ -9,7 +9,7 @@ import torch
 
 from data.masks.pool import density
 from data.masks.spec import Kind
-from data.slices import Scan
+from data.scans.scan import Scan
 from lab.console import say
 from lab.errors import UserError
 from lab.files import write_text

@@ -9,7 +9,7 @@ from typing import Any, cast
 from torch import Tensor
 
 from data.masks.spec import Kind
-from data.slices import Scan
+from data.scans.scan import Scan
 from lab.errors import UserError
 from lab.files import fingerprint, read_json, write_json
 from lab.gather import FinishedRun
