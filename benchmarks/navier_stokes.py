@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from data.fields.options import Precision
-from data.navier_stokes.config import POINTS_AT_ONCE, Flow, GenerateConfig
+from data.navier_stokes.config import Flow, GenerateConfig
 from data.navier_stokes.fno_scheme import fno_scheme
 from data.navier_stokes.generate import solve_samples
 from data.navier_stokes.initial import initial_field
@@ -86,7 +86,7 @@ def seconds_per_trajectory(flow: Flow) -> float:
 
 
 def _time_batch(flow: Flow) -> float:
-    samples = range(max(1, POINTS_AT_ONCE["cpu"] // flow.grid**2))
+    samples = range(flow.together)
     solve_samples(Flow(**vars(flow) | {"final_time": 1}), samples)
     start = time.process_time()
     solve_samples(flow, samples)

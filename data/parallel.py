@@ -6,7 +6,6 @@ are there they are assembled into one file, again under a temporary name. Nothin
 process made it, or with which others.
 """
 
-import math
 import multiprocessing
 import os
 import shutil
@@ -18,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -105,6 +105,19 @@ def in_processes(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+def in_groups(samples: Sequence[int], size: int, solve: Callable[[range], Iterable[Array]]) -> Array:
+    """Samples that are solved `size` at a time, always with the same others: sample i with those of equal i // size.
+
+    The last bits of a product or a Fourier transform can depend on how many others are computed with it, and a sample
+    must not depend on which others were asked for.
+    """
+    made: dict[int, Array] = {}
+    for group in sorted({sample // size for sample in samples}):
+        members = range(group * size, (group + 1) * size)
+        made.update(zip(members, solve(members), strict=True))
+    return np.stack([made[sample] for sample in samples])
+
+
 def cpu_count() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -170,8 +183,7 @@ def _refuse_other_data(job: Job) -> None:
 
 def _make_samples(job: Job, parts: Path) -> None:
     missing = [sample for sample in job.samples if not _is_whole(_part(parts, sample), job.shape)]
-    size = max(1, min(job.batch_size, math.ceil(len(missing) / job.workers)))
-    batches = [missing[i : i + size] for i in range(0, len(missing), size)]
+    batches = [list(batch) for _, batch in groupby(missing, key=lambda sample: sample // job.batch_size)]
     with Progress(len(job.samples), job.label) as progress:
         progress.skip(len(job.samples) - len(missing))
         for count in in_processes(partial(_solve_and_store, job.solve, parts), batches, job.workers):

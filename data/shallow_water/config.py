@@ -6,8 +6,7 @@ from data.fields.options import GeneratorOptions, Settings
 from lab.errors import UserError
 
 TOGETHER = 10
-"""Samples solved at once, always the same ones: sample i with those of equal i // 10. The last bits of a product of
-matrices can depend on how many columns there are, and a sample must not depend on which others were asked for."""
+"""Samples solved at once, always the same ones."""
 
 
 @dataclass(frozen=True)
