@@ -6,6 +6,7 @@ are there they are assembled into one file, again under a temporary name. Nothin
 process made it, or with which others.
 """
 
+import math
 import multiprocessing
 import os
 import shutil
