@@ -7,12 +7,17 @@ from torch import Tensor, nn
 
 from data import sense
 from lab.errors import UserError
-from monarch_core import LinearOperator, Monarch, Product, Separable, dft2, grid_dft
-from mri.models.method import Method, sense_flops
+from monarch_core import GridMonarch, LinearOperator, Monarch, Product, Separable, dft2, grid_dft
+from mri.models.parts.density import separable_compensation
+from mri.models.parts.method import LearnedTransform, Method, sense_flops
 
 Form = Literal["separable", "grid"]
 Weights = Tensor | tuple[Tensor, Tensor]
 """Of the frequencies: (ky, kz), or one vector for each axis."""
+
+
+EXPONENTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+"""Of the sampling density, to choose from where the start is density-compensated."""
 
 
 class MSense(Method):
@@ -21,31 +26,48 @@ class MSense(Method):
     One separable pair for all coils and echoes: on (512, 160) it has the paper's 57,472 parameters. Beyond
     the paper, each off by default:
 
-        weights      start at M diag(weights), the density-compensated inverse DFT; the weights fold into the factors
-        form="grid"  a block per row and per column, which can weight every frequency (ky, kz) by itself
-        echoes=2     one Monarch for each echo
-        steps=k      x <- x + sum_c conj(S_c) M (y - A x), k times from x = 0, A the measurement
-        consistency  at the end x <- x + A^H (y - A x)
+        start="density"  start at M diag(u v), the density-compensated inverse DFT; u and v fold into the factors
+        form="grid"      a block per row and per column, which can weight every frequency (ky, kz) by itself
+        per_echo         one Monarch for each of two echoes
+        steps=k          x <- x + sum_c conj(S_c) M (y - A x), k times from x = 0, A the measurement
+        consistency      at the end x <- x + A^H (y - A x)
     """
 
     def __init__(
         self,
         plane: tuple[int, int],
+        density: Tensor | None = None,
+        *,
+        start: Literal["idft", "density"] = "idft",
         form: Form = "separable",
-        echoes: int = 1,
+        per_echo: bool = False,
         steps: int = 1,
         consistency: bool = False,
-        weights: Weights | None = None,
+        decay_towards: Literal["start", "zero"] | None = None,
         dtype: torch.dtype = torch.complex64,
     ) -> None:
-        super().__init__(plane)
-        self.steps, self.consistency = steps, consistency
+        super().__init__(plane, density)
+        self.form, self.dtype, self.steps, self.consistency = form, dtype, steps, consistency
+        self.decays_to_start = decay_towards == "start"
+        self.candidates = EXPONENTS if start == "density" else ()
+        self.operators = nn.ModuleList(self._start(None) for _ in range(2 if per_echo else 1))
+
+    def choose(self, candidate: float) -> None:
+        """Start at the inverse DFT times the separable weights nearest to density^-candidate."""
+        weights = separable_compensation(self.density, candidate)
+        self.operators = nn.ModuleList(self._start(weights) for _ in self.operators)
+
+    def _start(self, weights: Weights | None) -> LinearOperator:
         try:
-            self.operators = nn.ModuleList(inverse_dft(plane, form, weights, dtype) for _ in range(echoes))
+            return inverse_dft(self.plane, self.form, weights, self.dtype)
         except ValueError as error:
-            raise UserError(
-                f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}: {error}"
-            ) from error
+            ky, kz = self.plane
+            raise UserError(f"mSENSE cannot be built for slices of {ky} x {kz}: {error}") from error
+
+    @property
+    def learned_transform(self) -> LearnedTransform:
+        operator = cast(LinearOperator, self.operators[0])
+        return LearnedTransform(operator, frequency_weights(operator))
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
         image = self.combined(kspace, maps, echo)
@@ -111,3 +133,19 @@ def _grid(plane: tuple[int, int], weights: Weights | None, dtype: torch.dtype) -
         # Row a of the grid is block a of R, so R[a, :, b] takes the weight of frequency (a, b) alone.
         operator.monarch = operator.monarch.scaled(right=both.to(torch.complex128).flatten())
     return operator.to(dtype.to_real())
+
+
+def frequency_weights(operator: LinearOperator) -> Tensor:
+    """|M e_k| for every frequency k = (ky, kz): 1 for the orthonormal inverse DFT.
+
+    >>> torch.allclose(frequency_weights(inverse_dft((6, 4), "grid", None, torch.complex64)), torch.ones(6, 4))
+    True
+    """
+    with torch.no_grad():
+        if isinstance(operator, GridMonarch):
+            R, L = operator.monarch.factors()
+            return torch.einsum("ajb,ja->ab", R.abs().square().sum(2), L.abs().square().sum((1, 3))).sqrt()
+        rows, columns = (
+            cast(LinearOperator, axis).to_dense().norm(dim=0) for axis in cast(Separable, operator).axes
+        )
+        return torch.outer(rows, columns)

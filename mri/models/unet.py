@@ -6,7 +6,7 @@ from torch.nn.functional import avg_pool2d, pad
 
 from data import sense
 from lab.errors import UserError
-from mri.models.method import Method, sense_flops
+from mri.models.parts.method import Method, sense_flops
 
 SLOPE = 0.2
 
@@ -18,8 +18,12 @@ class UNet(Method):
     transposed convolutions up. With 32 channels it has 7,756,418 parameters, whatever the size of the image.
     """
 
-    def __init__(self, plane: tuple[int, int], channels: int = 32, levels: int = 4) -> None:
-        super().__init__(plane)
+    any_plane = True
+
+    def __init__(
+        self, plane: tuple[int, int], density: Tensor | None = None, channels: int = 32, levels: int = 4
+    ) -> None:
+        super().__init__(plane, density)
         if (plane[0] >> levels) * (plane[1] >> levels) < 2:
             least = 2**levels
             raise UserError(
