@@ -85,8 +85,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
     """One budget whatever the number of scans: slices seen in the whole run. The number of epochs follows from it,
     and --epochs does nothing."""
     recipe: Recipe = "tuned"
-    """What the options below are when not given. paper: complex L1, Adam 1e-3, decay towards zero.
-    tuned: minus pSNR and SSIM, one-cycle, decay of mSENSE towards its start."""
+    """What --loss, --lr, --weight-decay, --schedule and --decay-towards are when not given. paper: complex L1,
+    Adam 1e-3, decay towards zero. tuned: minus pSNR and SSIM, one-cycle, decay of mSENSE towards its start."""
     loss: Loss | None = None
     """l1: |error|, squared: |error|^2, mixed: their sum, all of the complex image; magnitude: squared error of the
     magnitude; quality: its logarithm and --similarity (1 - SSIM) of each slice, minus the scores of the tables.

@@ -31,17 +31,18 @@ def figures(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path, dat
     is best seen where the most was learned from.
     """
     acc = min(result.acc for result in results)
-    here = sorted((one for one in results if one.acc == acc), key=lambda one: (one.variant, one.num_train))
-    fewest = {one.model: one for one in reversed(here)}
-    most = {one.model: one for one in sorted(here, key=lambda one: (not one.variant, one.num_train))}
-    paths = _reconstructions([fewest[name] for name in MODELS if name in fewest], scan, kind, folder, data)
-    for model, result in most.items():
+    here = {name: [one for one in results if one.acc == acc and one.model == name] for name in MODELS}
+    fewest = [min(found, key=lambda one: (one.variant, one.num_train)) for found in here.values() if found]
+    most = [min(found, key=lambda one: (one.variant, -one.num_train)) for found in here.values() if found]
+    paths = _reconstructions(fewest, scan, kind, folder, data)
+    for result in most:
+        name = MODELS[result.model].shown
         learned = result.predictor(scan.matrix_shape[1:]).method.cpu().learned_transform
         if learned is not None:
             sampled = density(training_masks([scan], acc, kind, result.runs[-1].config["masks"]))
-            title = f"{MODELS[model].shown}, acceleration {acc:g}, N = {result.num_train} ({data})"
-            path = folder / f"learned_{model}.png"
-            paths.append(draw_learned(path, MODELS[model].shown, learned, sampled, title))
+            title = f"{name}, acceleration {acc:g}, N = {result.num_train} ({data})"
+            path = folder / f"learned_{result.model}.png"
+            paths.append(draw_learned(path, name, learned, sampled, title))
     return paths
 
 
@@ -143,12 +144,15 @@ def _liveliest(volume: Complex) -> int:
 
 def _zoomed(image: NDArray[np.float32]) -> tuple[slice, slice]:
     """The third of the image with the most detail, away from the border."""
+    from scipy.ndimage import uniform_filter
+
     detail = np.abs(np.diff(image, axis=0, append=0)) + np.abs(np.diff(image, axis=1, append=0))
     sides = [max(n // 3, 8) for n in image.shape]
-    best, place = -1.0, (0, 0)
-    for y in range(image.shape[0] // 6, image.shape[0] - sides[0] - image.shape[0] // 6 + 1, 2):
-        for z in range(image.shape[1] // 6, image.shape[1] - sides[1] - image.shape[1] // 6 + 1, 2):
-            found = float(detail[y : y + sides[0], z : z + sides[1]].sum())
-            if found > best:
-                best, place = found, (y, z)
-    return slice(place[0], place[0] + sides[0]), slice(place[1], place[1] + sides[1])
+    inner = tuple(
+        slice(n // 6 + side // 2, n - n // 6 - side // 2) for n, side in zip(image.shape, sides, strict=True)
+    )
+    mean = uniform_filter(detail, sides)[inner]
+    middle = np.unravel_index(mean.argmax(), mean.shape)
+    corners = [int(at) + n // 6 for at, n in zip(middle, image.shape, strict=True)]
+    y, z = (slice(corner, corner + side) for corner, side in zip(corners, sides, strict=True))
+    return y, z

@@ -1,6 +1,7 @@
 """How good a reconstruction is: pSNR and SSIM on the volume of one echo."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,19 +36,10 @@ def psnr(image: Complex, target: Complex, data_range: float, magnitude: bool = T
     return float(20 * np.log10(data_range / np.sqrt(total / target.size))) if total else float("inf")
 
 
-def _psnr_complex(image: Complex, target: Complex, data_range: float) -> float:
-    return psnr(image, target, data_range, magnitude=False)
-
-
-def _ssim(image: Complex, target: Complex, data_range: float) -> float:
-    one, other = (np.abs(volume).astype(np.float32) for volume in (image, target))
-    return ssim(one, other, data_range)
-
-
 METRICS: dict[str, Metric] = {
     "psnr": Metric("pSNR", 2, psnr),
-    "ssim": Metric("SSIM", 4, _ssim),
-    "psnr_complex": Metric("complex pSNR", 2, _psnr_complex),
+    "ssim": Metric("SSIM", 4, ssim),
+    "psnr_complex": Metric("complex pSNR", 2, partial(psnr, magnitude=False)),
 }
 """Every score, in the order of the tables: of the magnitude first, then of the complex image."""
 

@@ -16,24 +16,20 @@ from mri.models.parts.method import Method
 MOST_SLICES = 24
 
 
-def choose(method: Method, slices: SliceDataset, masks: Tensor, seed: int) -> dict[float, float]:
-    """Let the method take the best of its candidates; return the loss of each in dB (lower is better)."""
-    losses: dict[float, float] = {}
+def choose(method: Method, slices: SliceDataset, masks: Tensor, seed: int) -> dict[str, float]:
+    """Let the method take the best of its candidates; return that strength and its loss, nothing if it has none."""
     if not method.candidates:
-        return losses
+        return {}
     examples = _examples(slices)
-    with Progress(len(method.candidates), "choosing on the training scans", unit="candidate") as progress:
+    losses: dict[float, float] = {}
+    with Progress(len(method.candidates), "choosing the strength", unit="candidate") as progress:
         for candidate in method.candidates:
             method.choose(candidate)
             losses[candidate] = _loss(method, examples, masks, seed)
-            progress.advance(loss=losses[candidate])
-    method.choose(best(losses))
-    return losses
-
-
-def best(losses: dict[float, float]) -> float:
-    """The candidate with the lowest loss."""
-    return min(losses, key=losses.__getitem__)
+            progress.advance(strength=candidate, loss=losses[candidate])
+    best = min(losses, key=losses.__getitem__)
+    method.choose(best)
+    return {"strength": best, "loss": losses[best]}
 
 
 def _examples(slices: SliceDataset) -> Slice:

@@ -57,17 +57,13 @@ class Source:
             "train": [scan.scan_id for scan in train],
             "validation": [scan.scan_id for scan in validation],
             "plane": list(plane_of(train)),
-            "source": f"{kind} {fingerprint(_listed(self.scans('train'), validation))}",
-            "fingerprint": fingerprint(_listed(train, validation)),
+            "source": f"{kind} {_told_apart(self.scans('train'), validation)}",
+            "fingerprint": _told_apart(train, validation),
         }
 
 
-def _listed(train: list[Scan], validation: list[Scan]) -> dict[str, list[list[Any]]]:
-    parts = {"train": train, "validation": validation}
-    return {
-        name: [[scan.scan_id, scan.file.path.stat().st_size] for scan in scans]
-        for name, scans in parts.items()
-    }
+def _told_apart(*parts: list[Scan]) -> str:
+    return fingerprint([[(scan.scan_id, scan.file.path.stat().st_size) for scan in part] for part in parts])
 
 
 class Samples(NamedTuple):
@@ -77,11 +73,6 @@ class Samples(NamedTuple):
     validation_scans: list[Scan]
     train: SliceDataset | Subset[Slice]
     validation: SliceDataset | Subset[Slice]
-
-    @property
-    def plane(self) -> tuple[int, int]:
-        """The size (ky, kz) of every slice."""
-        return plane_of([*self.train_scans, *self.validation_scans])
 
 
 def samples(options: DataOptions, source: Source) -> Samples:

@@ -7,12 +7,11 @@ from lab.cli import run
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
-    from lab.run import Run
     from lab.trainer import Plan
 
 
 def train(config: TrainConfig) -> dict[str, float]:
-    """Train a method for accelerated MRI; without data, on synthetic knees. Return its best validation scores."""
+    """Train a method for accelerated MRI; without data, on synthetic knees."""
     from data.masks.pool import density
     from data.slices import SliceDataset, collate
     from lab import weights
@@ -23,30 +22,29 @@ def train(config: TrainConfig) -> dict[str, float]:
     from mri.models import MODELS, build
     from mri.sampling import evaluation_masks, training_masks
     from mri.search import choose
-    from mri.sources import find_source, samples
+    from mri.sources import find_source, plane_of, samples
 
     prepare(config)
     source = find_source(config)
     data = samples(config, source)
     with Run.open(config, source.describe(data.train_scans, data.validation_scans)) as folder:
-        ky, kz = data.plane
+        ky, kz = plane_of([*data.train_scans, *data.validation_scans])
         scans = ", ".join(scan.scan_id for scan in data.train_scans)
         say(f"{config.model}, slices of {ky} x {kz}, acceleration {config.acc:g}, training scans: {scans}")
         masks = training_masks(data.train_scans, config.acc, config.mask, config.masks)
         method = build(config.model, (ky, kz), density(masks), **config.options)
-        losses = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
-        if losses:
-            say(f"{config.model}: {min(losses, key=losses.__getitem__):g} is best on the training scans")
-        if not MODELS[config.model].learned:
-            best = _write_choice(losses, folder)
-            weights.save(folder.weights, method, {**header(method, config), "best": best})
-            folder.update(status="finished", best=best)
-        else:
+        best = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
+        if best:
+            say(f"{config.model}: {best['strength']:g} is the best strength on the training scans")
+        if MODELS[config.model].learned:
             fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
             experiment = Reconstruction(method, config, masks, fixed)
             plan = budget(config, len(data.train))
             best = fit(experiment, data.train, data.validation, folder, collate=collate, plan=plan)
             say(f"best validation error {best['error']:.5f} of the target's variance (epoch {best['epoch']})")
+        else:
+            weights.save(folder.weights, method, {**header(method, config), "best": best})
+            folder.update(status="finished", best=best)
         say("python -m mri.eval scores the finished runs on the test scans")
     return best
 
@@ -59,18 +57,6 @@ def budget(config: TrainConfig, slices: int) -> "Plan":
         return Plan.of(config)
     per_epoch = config.epoch_steps * config.batch_size if config.epoch_steps else slices
     return Plan(max(1, round(config.samples / per_epoch)), config.epoch_steps)
-
-
-def _write_choice(losses: dict[float, float], folder: "Run") -> dict[str, float]:
-    """Keep the losses of the candidates in metrics.csv; return the best."""
-    from lab.files import write_text
-
-    lines = [f"{strength},{loss}" for strength, loss in losses.items()]
-    write_text(folder.folder / "metrics.csv", "\n".join(["strength,loss", *lines, ""]))
-    if not losses:
-        return {}
-    best = min(losses, key=losses.__getitem__)
-    return {"strength": best, "loss": losses[best]}
 
 
 if __name__ == "__main__":

@@ -14,13 +14,7 @@ BASELINE = "sense"
 
 MODELS = Registry(
     "mri",
-    Entry(
-        "sense",
-        "zero-filled SENSE, the adjoint of the measurement",
-        "mri.models.sense:Sense",
-        title="SENSE",
-        learned=False,
-    ),
+    Entry("sense", "zero-filled SENSE", "mri.models.sense:Sense", title="SENSE", learned=False),
     Entry(
         "msense",
         "SENSE whose inverse DFT is a Monarch matrix that learns",
@@ -30,13 +24,13 @@ MODELS = Registry(
                 "start",
                 Literal["idft", "density"],
                 "idft",
-                "Where the Monarch starts: at the inverse DFT, or at the density-compensated one.",
+                "Begin at the plain or density-compensated inverse DFT.",
             ),
             Option(
                 "form",
                 Literal["separable", "grid"],
                 "separable",
-                "One Monarch per axis (the paper), or the grid form, one block per row and per column.",
+                "One Monarch per axis (the paper), or one block per row and per column of the grid.",
             ),
             Option("per_echo", bool, False, "Give each echo a Monarch of its own."),
             Option(
@@ -51,7 +45,7 @@ MODELS = Registry(
                 "decay_towards",
                 Literal["start", "zero"],
                 None,
-                "Where weight decay pulls: to the transform at the start, or to zero. (default: the recipe's)",
+                "Where weight decay pulls. (default: the recipe's)",
             ),
         ),
         title="mSENSE",
@@ -72,7 +66,7 @@ MODELS = Registry(
     ),
     Entry(
         "cg-sense",
-        "iterative SENSE by conjugate gradients",
+        "iterative SENSE (conjugate gradients)",
         "mri.models.cg_sense:CgSense",
         title="CG-SENSE",
         learned=False,

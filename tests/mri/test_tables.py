@@ -25,4 +25,4 @@ def test_spread_over_seeds_is_that_of_the_means_over_scans():
 
 
 def test_one_seed_has_no_table_of_seeds():
-    assert seeds_table([Result("unet", "unet", 2.0, 1, {0: rows(20.0)})], "") is None
+    assert seeds_table([Result("unet", "unet", 2.0, 1, {0: rows(20.0)})], "").rows == []

@@ -82,13 +82,23 @@ def test_a_resumed_run_ends_with_the_same_weights(knees, workplace, monkeypatch)
     assert all(torch.equal(whole[name], halves[name]) for name in whole)
 
 
-def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees):
+def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees, monkeypatch):
     scans = Source(knees).scans("train", 1)
     masks = training_masks(scans, 2.0, "random", 8)
+    losses = {}
+    for candidate in DcSense.candidates:
+        monkeypatch.setattr(DcSense, "candidates", (candidate,))
+        found = choose(DcSense((32, 24), masks.float().mean(0)), SliceDataset(scans), masks, seed=0)
+        losses[found["strength"]] = found["loss"]
+    monkeypatch.undo()
     method = DcSense((32, 24), masks.float().mean(0))
-    losses = choose(method, SliceDataset(scans), masks, seed=0)
-    assert float(method.strength) == min(losses, key=losses.get)
-    assert losses[float(method.strength)] < losses[0.0]
+    best = choose(method, SliceDataset(scans), masks, seed=0)
+    assert float(method.strength) == best["strength"] == min(losses, key=losses.get)
+    assert best["loss"] < losses[0.0]
+
+
+def test_there_is_nothing_to_choose_for_sense(knees):
+    assert choose(Sense((32, 24)), SliceDataset(Source(knees).scans("train", 1)), torch.ones(1), seed=0) == {}
 
 
 def test_few_shot_subsets_are_nested(knees):

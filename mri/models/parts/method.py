@@ -79,12 +79,7 @@ class Tunable(Method):
         self.strength.fill_(candidate)
 
 
-def fft_flops(plane: tuple[int, ...]) -> int:
-    """Real operations of a 2-D FFT, 5 n log2 n by convention."""
+def sense_flops(plane: tuple[int, int], coils: int) -> int:
+    """Real operations of zero-filled SENSE: for each coil an FFT, 5 n log2 n by convention, and n multiply-adds."""
     points = prod(plane)
-    return round(5 * points * log2(points))
-
-
-def sense_flops(plane: tuple[int, ...], coils: int) -> int:
-    """Real operations of zero-filled SENSE: one transform and one complex multiply-add per point for each coil."""
-    return coils * (fft_flops(plane) + 8 * prod(plane))
+    return coils * (round(5 * points * log2(points)) + 8 * points)
