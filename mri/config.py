@@ -182,6 +182,10 @@ class EvalConfig:
     threads: int | None = None
     """CPU threads (default: all)."""
 
+    def __post_init__(self) -> None:
+        for name in self.against:
+            _ = MODELS[name]  # an unknown one is refused with a sentence
+
 
 @dataclass(frozen=True)
 class ReconstructConfig:

@@ -59,7 +59,7 @@ def _reconstructions(chosen: Sequence[Result], scan: Scan, kind: Kind, folder: P
         for result, predictor in zip(chosen, predictors, strict=True):
             trained = f" (N = {result.num_train})" if result.num_train else ""
             score = result.values(metric, echo + 1)[scan.scan_id]
-            name = f"{MODELS[result.model].shown}{trained}\n{score:.1f} dB"
+            name = f"{MODELS[result.model].shown}{trained}\n{METRICS[metric].shown(score)}"
             images[name] = predictor.reconstruct(scan, echo, mask, [index])[0]
         title = f"{scan.scan_id}, echo {echo + 1}, acceleration {acc:g} ({data})"
         path = folder / f"reconstruction_echo{echo + 1}.png"

@@ -19,6 +19,11 @@ class Metric(NamedTuple):
     digits: int
     score: Callable[[Complex, Complex, float], float]
     """(image, target, data range), the data range being max |target| over the volume."""
+    unit: str = ""
+
+    def shown(self, value: float) -> str:
+        """A value with its unit."""
+        return f"{value:.{self.digits}f}{self.unit}"
 
 
 def psnr(image: Complex, target: Complex, data_range: float, magnitude: bool = True) -> float:
@@ -37,9 +42,9 @@ def psnr(image: Complex, target: Complex, data_range: float, magnitude: bool = T
 
 
 METRICS: dict[str, Metric] = {
-    "psnr": Metric("pSNR", 2, psnr),
+    "psnr": Metric("pSNR", 2, psnr, " dB"),
     "ssim": Metric("SSIM", 4, ssim),
-    "psnr_complex": Metric("complex pSNR", 2, partial(psnr, magnitude=False)),
+    "psnr_complex": Metric("complex pSNR", 2, partial(psnr, magnitude=False), " dB"),
 }
 """Every score, in the order of the tables: of the magnitude first, then of the complex image."""
 

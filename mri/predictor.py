@@ -42,9 +42,14 @@ class Predictor:
 
         `mask` is bool (ky, kz); None takes the k-space as it is, sampled where it is not zero.
         """
-        self._check_plane(scan)
+        (ky, kz), plane = self.method.plane, scan.matrix_shape[1:]
+        if (ky, kz) != tuple(plane) and not self.method.any_plane:
+            raise UserError(
+                f"these weights are for slices of {ky} x {kz}, but {scan.scan_id} has {plane[0]} x {plane[1]}; "
+                "train on scans of that size."
+            )
         wanted = range(scan.num_slices) if slices is None else slices
-        volume = np.empty((len(wanted), *scan.matrix_shape[1:]), np.complex64)
+        volume = np.empty((len(wanted), *plane), np.complex64)
         for first in range(0, len(wanted), SLICES_AT_ONCE):
             read = [scan.read(index, echo) for index in wanted[first : first + SLICES_AT_ONCE]]
             kspace = torch.stack([one[0] for one in read]).to(self.device) / scan.scale
@@ -55,14 +60,6 @@ class Predictor:
             volume[first : first + len(read)] = (image * scan.scale).cpu().numpy()
             advance(len(read))
         return volume
-
-    def _check_plane(self, scan: Scan) -> None:
-        plane = scan.matrix_shape[1:]
-        if self.method.plane != tuple(plane) and not self.method.any_plane:
-            raise UserError(
-                f"these weights are for slices of {self.method.plane[0]} x {self.method.plane[1]}, but "
-                f"{scan.scan_id} has {plane[0]} x {plane[1]}; train on scans of that size."
-            )
 
 
 def load(path: str | Path) -> Predictor:

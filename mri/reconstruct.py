@@ -37,7 +37,7 @@ def reconstruct(config: ReconstructConfig) -> None:
             if mask is not None:
                 found = quality(images[-1], target(scan, echo)).items()
                 scores = ", ".join(
-                    f"{METRICS[key].title} {value:.{METRICS[key].digits}f}" for key, value in found
+                    f"{METRICS[key].title} {METRICS[key].shown(value)}" for key, value in found
                 )
                 say(f"echo {echo + 1}, against full sampling: {scores}")
     path = write_nifti(config.out, np.abs(np.stack(images, -1)), scan)

@@ -87,12 +87,10 @@ def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], kind: Kind, f
             results.append(Result(BASELINE, BASELINE, acc, 0, {0: scores}))
         for row in trained:
             acc = float(row.config["acc"])
-            by_seed = {
-                run.seed: _scores(
-                    load(run.weights), content_hash(run.weights), scans, masks[acc], folder, progress
-                )
-                for run in row.runs
-            }
+            by_seed = {}
+            for run in row.runs:
+                predictor, content = load(run.weights), content_hash(run.weights)
+                by_seed[run.seed] = _scores(predictor, content, scans, masks[acc], folder, progress)
             num_train = len(row.runs[0].manifest["data"]["train"])
             results.append(Result(row.label, row.model, acc, num_train, by_seed, row.runs))
     order = list(MODELS)

@@ -62,8 +62,10 @@ class Source:
         }
 
 
-def _told_apart(*parts: list[Scan]) -> str:
-    return fingerprint([[(scan.scan_id, scan.file.path.stat().st_size) for scan in part] for part in parts])
+def _told_apart(train: list[Scan], validation: list[Scan]) -> str:
+    parts = {"train": train, "validation": validation}
+    listed = {key: [(each.scan_id, each.file.path.stat().st_size) for each in parts[key]] for key in parts}
+    return fingerprint(listed)
 
 
 class Samples(NamedTuple):

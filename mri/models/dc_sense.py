@@ -1,9 +1,9 @@
 """SENSE with density compensation: the fixed reweighting of frequencies that mSENSE is compared with."""
 
+import torch
 from torch import Tensor
 
 from data import sense
-from mri.models.parts.density import compensation
 from mri.models.parts.method import Tunable, sense_flops
 
 
@@ -24,3 +24,13 @@ class DcSense(Tunable):
 
     def flops(self, coils: int) -> int:
         return sense_flops(self.plane, coils) + 2 * coils * self.density.numel()
+
+
+def compensation(density: Tensor, exponent: Tensor | float) -> Tensor:
+    """density^-exponent, and 1 where nothing is ever sampled.
+
+    >>> compensation(torch.tensor([1.0, 0.25, 0.0]), 0.5)
+    tensor([1., 2., 1.])
+    """
+    weights = torch.where(density > 0, density, 1.0).double() ** -torch.as_tensor(exponent).double()
+    return weights.to(density.dtype)

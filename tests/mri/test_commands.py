@@ -123,6 +123,11 @@ def test_eval_without_runs_says_how_to_train(workplace, capsys):
     assert "train one first with: python -m mri.train" in capsys.readouterr().err
 
 
+def test_eval_refuses_an_unknown_method_to_compare_with(workplace, capsys):
+    assert run("python -m mri.eval", {"": evaluate}, ["--against", "mesnse"]) == 2
+    assert "did you mean msense?" in capsys.readouterr().err
+
+
 def test_weights_of_another_size_are_refused(knees, workplace, capsys):
     method = MSense((40, 24))
     weights.save(Path("w.safetensors"), method, header(method, TrainConfig()))
