@@ -83,10 +83,8 @@ def draw_reconstructions(
             options: dict[str, Any] = {"vmin": 0, "vmax": top, "cmap": plot.IMAGE_MAP, "aspect": aspect}
             plot.show_image(axes[0, column], image, title=name, **options)
             plot.show_image(axes[1, column], image[region], **options)
-            error = np.abs(image - reference)
-            options |= {"vmax": top / ERROR_GAIN, "cmap": plot.ERROR_MAP}
-            shown = f"error x {ERROR_GAIN}" if column else ""
-            plot.show_image(axes[2, column], error, title=shown, **options)
+            options |= {"vmax": top / ERROR_GAIN, "cmap": plot.ERROR_MAP, "title": f"error x {ERROR_GAIN}"}
+            plot.show_image(axes[2, column], np.abs(image - reference), **options)
             axes[2, column].set_visible(column > 0)
         return plot.save(figure, path)
 

@@ -35,11 +35,10 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
     shared = {entry.name: getattr(config, entry.name) for entry in fields(TrainConfig)}
     models = [model for model in config.models if model != BASELINE]
     learned = [model for model in models if MODELS[model].learned]
-    wanted: list[tuple[str, float, int | None]] = []
-    wanted += [(model, config.accs[0], n) for n in config.few_shot for model in learned]
     everywhere = [model for model in models if model not in config.few_shot_only]
-    wanted += [(model, acc, config.num_train) for acc in config.accs for model in everywhere]
-    for model, acc, n in dict.fromkeys(wanted):
+    few = [(model, config.accs[0], n) for n in config.few_shot for model in learned]
+    full = [(model, acc, config.num_train) for acc in config.accs for model in everywhere]
+    for model, acc, n in dict.fromkeys([*few, *full]):
         own = MODELS[model].defaults
         options = {key: value for key, value in (usual | dict(config.options)).items() if key in own}
         for seed in range(config.seed, config.seed + config.seeds):
