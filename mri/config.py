@@ -169,8 +169,10 @@ class EvalConfig:
     """Take only runs whose folder name contains this."""
     split: Literal["test", "val"] = "test"
     """Scans to score; val is for choosing between options."""
-    against: list[str] = field(default_factory=lambda: ["sense", "dc-sense"])
-    """Methods that the others are compared with, scan by scan."""
+    against: list[str] = field(
+        default_factory=lambda: [each.name for each in MODELS.values() if not each.learned]
+    )
+    """Methods that the others are compared with, scan by scan; those without training when not given."""
     out: Path | None = None
     """Folder for tables, figures and volumes (default: results/ beside the runs)."""
     data: Path | None = None
