@@ -90,7 +90,9 @@ def train_fields(field_file: FieldFile, workplace: Path) -> Command:
 
     def command(problem: str, *words: str) -> int:
         usual = ["--problem", problem, "--preset", "smoke", "--resolution", "null"]
-        return run("python -m pde.train", {"": train}, [*usual, *size, "--data", str(field_file(problem)), *words])
+        return run(
+            "python -m pde.train", {"": train}, [*usual, *size, "--data", str(field_file(problem)), *words]
+        )
 
     return command
 

@@ -23,7 +23,19 @@ def test_a_slow_model_gets_its_whole_time_as_a_quick_one_does(step, check, monke
 
 
 def test_the_plan_is_recorded_and_a_resumed_run_keeps_it(train_flow, workplace, monkeypatch):
-    words = ("--model", "fno", "--width", "4", "--modes", "3", "--minutes", "0.002", "--name", "a", "--resume")
+    words = (
+        "--model",
+        "fno",
+        "--width",
+        "4",
+        "--modes",
+        "3",
+        "--minutes",
+        "0.002",
+        "--name",
+        "a",
+        "--resume",
+    )
     monkeypatch.setattr(budget, "plan", lambda *_: Plan(2, 3))
     assert train_flow(*words) == 0
     manifest = workplace / "runs" / "pde" / "a" / "manifest.json"

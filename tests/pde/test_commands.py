@@ -102,7 +102,9 @@ def test_table_covers_models_viscosities_and_seeds_once():
 
 
 def test_options_of_a_model_in_a_table_go_to_the_models_that_have_them():
-    wanted = planned(table_options("--models", "mno,fno,unet", "--nus", "1e-3", "--modes", "8", "--groups", "5"))
+    wanted = planned(
+        table_options("--models", "mno,fno,unet", "--nus", "1e-3", "--modes", "8", "--groups", "5")
+    )
     given = {options.model: options.options for options in wanted}
     assert (given["mno"]["modes"], given["mno"]["groups"]) == (8, 5)
     assert given["fno"]["modes"] == 8
@@ -128,7 +130,18 @@ def test_table_compares_fixed_padded_and_learned(problem):
 
 def test_table_skips_what_is_finished(flow_file, workplace, capsys):
     size = ["--num-train", "4", "--num-val", "2", "--num-test", "2", "--width", "4", "--modes", "3"]
-    words = ["--preset", "smoke", "--models", "fno", "--nus", "1e-2", "--data", str(flow_file), "--minutes", "0.002"]
+    words = [
+        "--preset",
+        "smoke",
+        "--models",
+        "fno",
+        "--nus",
+        "1e-2",
+        "--data",
+        str(flow_file),
+        "--minutes",
+        "0.002",
+    ]
     for said in ("run 1/1, table-nu1e-2-fno-seed0\n", "run 1/1, table-nu1e-2-fno-seed0: finished before"):
         assert run("python -m pde.table", {"": table}, [*words, *size]) == 0
         assert said in capsys.readouterr().out

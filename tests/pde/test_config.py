@@ -19,7 +19,9 @@ NEW = [name for name in PROBLEMS if name != TrainConfig.problem]
 def test_every_preset_is_valid_and_differs_from_the_defaults(problem, name):
     values = read_preset("pde" if problem not in NEW else f"pde/{problem}", name)
     config = cli.parse(TrainConfig, ["--problem", problem, "--preset", name], prog="x")
-    assert {key: config.options[key] if key in config.options else getattr(config, key) for key in values} == values
+    assert {
+        key: config.options[key] if key in config.options else getattr(config, key) for key in values
+    } == values
     usual = defaults(TrainConfig, config.model)
     assert {key for key, value in values.items() if usual[key] == value} == set()
 

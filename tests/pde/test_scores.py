@@ -29,7 +29,10 @@ def again(train_flow, workplace) -> Again:
         manifest = read_json(folder / "manifest.json")
         if data is not None:
             few = {"num_train": 4, "num_val": 2, "num_test": 2}
-            config["data"], manifest["data"] = str(data), Split(TrainConfig(nu=1e-2, data=data, **few)).describe()
+            config["data"], manifest["data"] = (
+                str(data),
+                Split(TrainConfig(nu=1e-2, data=data, **few)).describe(),
+            )
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
         write_json(folder / "manifest.json", manifest)
         return folder
@@ -55,7 +58,9 @@ def test_runs_that_differ_are_rows_of_their_own(again, make_flow, evaluation, wo
     assert found[1].startswith("fno, data ")
     for words in ("grad clip 1", "warmup steps 5"):
         assert words in printed
-    seeds = [line.split(",")[-4] for line in (workplace / "runs/pde/results/table.csv").read_text().splitlines()]
+    seeds = [
+        line.split(",")[-4] for line in (workplace / "runs/pde/results/table.csv").read_text().splitlines()
+    ]
     assert seeds == ["seeds", "2", "1", "1", "1"]
 
 

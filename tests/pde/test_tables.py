@@ -27,14 +27,19 @@ def result(
     assert model in MODELS
     about = PROBLEMS[problem]
     geometry: Geometry = about.geometry
-    runs = [FinishedRun(Path(f"{model}-{seed}"), {"model": model, "seed": seed}, {}) for seed in range(len(errors))]
+    runs = [
+        FinishedRun(Path(f"{model}-{seed}"), {"model": model, "seed": seed}, {})
+        for seed in range(len(errors))
+    ]
     scores = [
         Scores(each, [], [], [], dict.fromkeys(geometry.places, region), [], [])
         for each, region in zip(errors, regions or (None,) * len(errors), strict=True)
     ]
     case = nu if about.case else None
     test = cast(Any, SimpleNamespace(parameters={"nu": nu}, geometry=geometry))
-    return Result(Row(label, tuple(runs)), about, about.case_name(case), about.case_title(case), 10, tuple(scores), test)
+    return Result(
+        Row(label, tuple(runs)), about, about.case_name(case), about.case_title(case), 10, tuple(scores), test
+    )
 
 
 def cell(table: Table | None, row: int, column: str) -> Score:
@@ -56,7 +61,10 @@ def test_rows_are_those_of_the_labels_and_columns_the_cases():
     made = [result("mno", [0.1]), result("mno, groups 5", [0.3]), result("mno", [0.2], nu=1e-5)]
     table = results_table(made)
     assert [row["model"] for row in table.rows] == ["mno", "mno, groups 5"]
-    assert [column.title for column in table.columns if column.key.startswith("nu")] == ["nu = 0.001", "nu = 1e-05"]
+    assert [column.title for column in table.columns if column.key.startswith("nu")] == [
+        "nu = 0.001",
+        "nu = 1e-05",
+    ]
     assert table.rows[1].get("nu1e-5") is None
 
 
@@ -83,7 +91,13 @@ def test_relative_errors_of_a_ratio_add_in_squares():
 
 
 def test_every_row_of_ours_is_compared_with_every_other_model():
-    darcy = [("mno, start dst", 0.1), ("mno", 0.2), ("lfno, start dst", 0.2), ("fno", 0.4), ("fno, padding 0.125", 0.5)]
+    darcy = [
+        ("mno, start dst", 0.1),
+        ("mno", 0.2),
+        ("lfno, start dst", 0.2),
+        ("fno", 0.4),
+        ("fno, padding 0.125", 0.5),
+    ]
     table = ratios_table([result(label, [error], problem="darcy") for label, error in darcy])
     assert table is not None
     ratios = {str(row["ratio"]): cell(table, i, "darcy").mean for i, row in enumerate(table.rows)}
@@ -93,7 +107,12 @@ def test_every_row_of_ours_is_compared_with_every_other_model():
 
 
 def test_the_ratio_of_the_paper_stands_beside_ours():
-    made = [result("mno", [0.1]), result("fno", [0.4]), result("mno", [0.2], nu=1e-5), result("fno", [0.4], nu=1e-5)]
+    made = [
+        result("mno", [0.1]),
+        result("fno", [0.4]),
+        result("mno", [0.2], nu=1e-5),
+        result("fno", [0.4], nu=1e-5),
+    ]
     table = ratios_table(made)
     assert table is not None
     last = table.rows[-1]
