@@ -6,7 +6,7 @@ from lab.cli import run
 from mri.config import ModelsConfig
 
 
-def models(config: ModelsConfig) -> None:
+def show(config: ModelsConfig) -> None:
     """List the methods with their parameters and real operations for one slice."""
     from lab.table import Column, Table
     from mri.models import MODELS, build
@@ -29,4 +29,4 @@ def models(config: ModelsConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m mri.models", {"": models}))
+    sys.exit(run("python -m mri.models", {"": show}))

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from pde.recipes import make_training
 from torch import Tensor
 
 from data.burgers.solver import Burgers
