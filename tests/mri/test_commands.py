@@ -13,7 +13,7 @@ from lab.cli import parse, run
 from mri.config import TableConfig, TrainConfig
 from mri.eval import evaluate
 from mri.experiment import header
-from mri.models.__main__ import models
+from mri.models.__main__ import show as models
 from mri.models.msense import MSense
 from mri.reconstruct import reconstruct
 from mri.table import planned, table
