@@ -68,7 +68,7 @@ def adjoint(A: Tensor) -> Tensor:
 
 
 def rearranged(x: Tensor, have: str, want: str, **sizes: int) -> Tensor:
-    """Contiguous pairs whose axes are `have`, a letter each of that size, as contiguous pairs with the axes `want`.
+    """Pairs whose axes are `have`, a letter each of that size, as contiguous pairs with the axes `want`.
 
     >>> rearranged(torch.zeros(6, 5, 2), "abc", "cab", a=2, b=3, c=5).shape
     torch.Size([5, 2, 3, 2])
@@ -77,7 +77,7 @@ def rearranged(x: Tensor, have: str, want: str, **sizes: int) -> Tensor:
     if not complex_kernels(x):
         return x.reshape(*shape, 2).permute(*order, len(order)).contiguous()
     # The axes are split behind the complex view, so that a gradient, too, is copied a pair at a time.
-    return torch.view_as_real(torch.view_as_complex(x).reshape(shape).permute(order).contiguous())
+    return torch.view_as_real(torch.view_as_complex(x.contiguous()).view(shape).permute(order).contiguous())
 
 
 def from_complex(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:

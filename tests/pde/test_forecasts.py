@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from pde.models.legendre import quadrature
 from torch import Tensor, nn
 
 from lab.errors import UserError
+from monarch_core.transforms.sphere import quadrature
 from pde.config import DataConfig, TrainConfig
 from pde.forecaster import Forecaster, OneShot, from_header
 from pde.metrics import error_per_frame, relative_error

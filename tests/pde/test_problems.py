@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from pde.models.legendre import quadrature
 from torch import Tensor
 
 from lab import cli, weights
@@ -17,6 +16,7 @@ from lab.errors import UserError
 from lab.files import read_json
 from lab.presets import read_preset
 from lab.table import Score
+from monarch_core.transforms.sphere import quadrature
 from pde.config import TableConfig, TrainConfig
 from pde.eval import evaluate
 from pde.evaluate import Evaluation
