@@ -94,11 +94,8 @@ class PlaneOperator(RealOperator):
         want = "sfk" if self.first.per_line else "fsk"
         z = rearranged(z, have + "s", want, f=f, k=k, s=s)
         x = torch.bmm(z.view(len(first), s * f // len(first), 2 * k), first)
-        x = (
-            x.view(s, channels, batch, t).permute(1, 2, 0, 3)
-            if self.first.per_line
-            else x.view(channels, batch, s, t)
-        )
+        lines_first = self.first.per_line
+        x = x.view(s, channels, batch, t).movedim(0, 2) if lines_first else x.view(channels, batch, s, t)
         x = x.mT if self.x_first else x
         if self.shear is not None:
             x = self.shear.adjoint(x.flatten(2)).view(x.shape)

@@ -36,7 +36,7 @@ def mno(
     groups: int = 1,
     shared: bool = False,
     width: int = 20,
-    modes: int = 12,
+    modes: int | Sequence[int] = 12,
     depth: int = 4,
     expansion: int = 2,
     latent: Resolution | None = None,
@@ -54,7 +54,7 @@ def mno(
         start: where the transforms begin.
         groups: groups of channels, each with its own transforms; one where an axis has a matrix per line.
         shared: whether all layers use the same transforms.
-        width, modes, depth, expansion: as in the twin.
+        width, modes, depth, expansion: as in the twin; modes may be a number for x and one for y.
         latent: points of the coarse grid; half of the fine one's by default.
         latitudes: the grid of a sphere, for the start sht, which needs the grid form.
     """
@@ -93,15 +93,13 @@ def mno(
 
         def axes() -> tuple[AxisTransform, AxisTransform]:
             x, y = (
-                AxisTransform(n, modes, start=start, learn=learned, groups=groups)
+                AxisTransform(n, kept, start=start, learn=learned, groups=groups)
                 for n, learned in zip(fine, (along_x, along_y), strict=True)
             )
             return x, y
 
         make = once_if_shared(axes)
-        return FactorisedOperator(
-            in_channels, resolution, width, modes, depth, expansion, make, fields=fields
-        )
+        return FactorisedOperator(in_channels, resolution, width, kept, depth, expansion, make, fields=fields)
     if twin == "fno":
         make = once_if_shared(lambda: plane(fine, fine, groups, (shear, shear)))
         return PlainOperator(in_channels, resolution, width, depth, make, fields=fields)

@@ -34,7 +34,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("mno", {"twin": "latent", "form": "monarch", "width": 4, "modes": 3, "shared": True}),
     ("mno", {"twin": "latent", "form": "grid", "width": 4, "modes": 3}),
     ("mno", {"twin": "ffno", "width": 4, "modes": 3, "groups": 1}),
-    ("mno", {"learn": ("per-frequency", "fixed"), "shear": True, "width": 4, "modes": 3}),
+    ("mno", {"learn": ("per-frequency", "fixed"), "shear": True, "width": 4, "modes": (3, 4)}),
     ("mno", {"twin": "fno", "learn": ("fixed", "per-frequency"), "shear": True, "width": 4, "modes": 3}),
     ("mno", {"twin": "fno", "form": "grid", "width": 4, "modes": 3, "groups": 1}),
     ("mno", {"twin": "fno", "form": "monarch", "width": 4, "modes": 3, "groups": 2}),
