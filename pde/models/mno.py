@@ -86,6 +86,9 @@ def mno(
         return (lambda: common) if shared else make
 
     if twin == "ffno":
+        if not isinstance(modes, int):
+            raise ValueError("F-FNO keeps as many modes along x as along y; give one number.")
+        kept = modes
         if shear:
             raise ValueError(
                 "sheared coordinates belong to a transform of the plane; F-FNO goes axis by axis."
