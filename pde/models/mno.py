@@ -37,7 +37,7 @@ def mno(
     groups: int = 1,
     shared: bool = False,
     width: int = 20,
-    modes: int = 12,
+    modes: int | Sequence[int] = 12,
     depth: int = 4,
     expansion: int = 2,
     latent: Resolution | None = None,
@@ -58,7 +58,7 @@ def mno(
         start: where the transforms begin.
         groups: groups of channels, each with its own transforms; one where an axis has a matrix per line.
         shared: whether all layers use the same transforms.
-        width, modes, depth, expansion: as in the twin.
+        width, modes, depth, expansion: as in the twin; modes may be a number for x and one for y.
         latent: points of the coarse grid; half of the fine one's by default.
         latitudes: the grid of a sphere, for the start sht, which needs the grid form.
         transform_lr, transform_decay: how the transforms learn; see `Model`.
@@ -92,6 +92,9 @@ def mno(
         return (lambda: common) if shared else make
 
     if twin == "ffno":
+        if not isinstance(modes, int):
+            raise ValueError("F-FNO keeps as many modes along x as along y; give one number.")
+        kept = modes
         if shear:
             raise ValueError(
                 "sheared coordinates belong to a transform of the plane; F-FNO goes axis by axis."
@@ -99,7 +102,7 @@ def mno(
 
         def axes() -> tuple[AxisTransform, AxisTransform]:
             x, y = (
-                AxisTransform(n, modes, start=start, learn=learned, groups=groups)
+                AxisTransform(n, kept, start=start, learn=learned, groups=groups)
                 for n, learned in zip(fine, (along_x, along_y), strict=True)
             )
             return x, y
