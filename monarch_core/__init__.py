@@ -1,14 +1,15 @@
 """Monarch matrices: trainable linear operators made of two block-diagonal factors and a fixed permutation."""
 
 from .convert import densify, monarchize
-from .factorization import factorize
+from .factorization import MMStar, factorize
 from .families.butterfly import butterfly
 from .families.convolution import circulant, convolution, toeplitz
 from .families.diagonals import acdc, afdf, fastfood, hadamard, hd3, identity, kronecker
 from .families.products import hierarchy, m_star_m, mm_star
 from .linear import MonarchLinear, param_groups
-from .linear_operator import LinearOperator, Product, RealPart
+from .linear_operator import Combination, LinearOperator, Product, RealPart
 from .monarch import Monarch
+from .projection import ProjectionReport, project, projection_report
 from .reordering import Permutation, Resize, Stride
 from .transforms.fourier import dft, hartley
 from .transforms.grid import GridMonarch, grid_dct, grid_dft, grid_dst, grid_spherical
@@ -16,12 +17,15 @@ from .transforms.separable import Separable, dctn, dft2, dftn, dstn
 from .transforms.trigonometric import dct, dst
 
 __all__ = [
+    "Combination",
     "GridMonarch",
     "LinearOperator",
+    "MMStar",
     "Monarch",
     "MonarchLinear",
     "Permutation",
     "Product",
+    "ProjectionReport",
     "RealPart",
     "Resize",
     "Separable",
@@ -55,5 +59,7 @@ __all__ = [
     "mm_star",
     "monarchize",
     "param_groups",
+    "project",
+    "projection_report",
     "toeplitz",
 ]

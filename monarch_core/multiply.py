@@ -52,7 +52,7 @@ def multiply(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Ten
     """
     if torch.compiler.is_compiling():
         return multiply_reference(x, R, L, bias)
-    if not x.is_complex() and torch.is_autocast_enabled(x.device.type):
+    if not x.is_complex() and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
         low = torch.get_autocast_dtype(x.device.type)
         x, R, L, bias = x.to(low), R.to(low), L.to(low), None if bias is None else bias.to(low)
     training = torch.is_grad_enabled() and any(t.requires_grad for t in (x, R, L))

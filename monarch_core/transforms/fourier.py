@@ -13,11 +13,11 @@ from .twisted_dft import Norm, TwistedDFT, norm_gain
 
 def dft(
     n: int,
+    *,
     inverse: bool = False,
     norm: Norm | None = "backward",
     centered: bool = False,
     blocks: Blocks | None = None,
-    *,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:
@@ -49,9 +49,9 @@ def dft_spec(
 
 def hartley(
     n: int,
+    *,
     norm: Norm | None = "backward",
     blocks: Blocks | None = None,
-    *,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:

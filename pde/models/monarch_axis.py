@@ -62,7 +62,7 @@ def _operator(start: Start, n: int, inverse: bool) -> LinearOperator:
     if start == "random":
         return Monarch(n, dtype=torch.get_default_dtype().to_complex())
     if start == "dft":
-        operator = dft(n, inverse, "ortho")
+        operator = dft(n, norm="ortho", inverse=inverse)
     else:
         operator = (dct if start == "dct" else dst)(n, norm="ortho", inverse=inverse)
     for monarch in [module for module in operator.modules() if isinstance(module, Monarch)]:

@@ -103,6 +103,12 @@ def test_autocast_gives_bfloat16_as_nn_linear_does(sizes):
     assert layer.operator.R.grad.dtype == torch.float32
 
 
+def test_a_layer_without_values_passes_through_autocast():
+    layer = MonarchLinear(64, 32, device="meta")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert layer(torch.empty(3, 64, device="meta")).shape == (3, 32)
+
+
 def test_storage_copy_and_pickle():
     layer = MonarchLinear(96, 48, blocks=(4, 3))
     assert list(layer.state_dict()) == ["bias", "operator.R", "operator.L"]
