@@ -1,6 +1,10 @@
 """Monarch matrices: trainable linear operators made of two block-diagonal factors and a fixed permutation."""
 
-from .convert import densify, monarchize
+from .attention import MonarchAttention
+from .conversion.convert import densify, monarchize
+from .conversion.report import ConversionReport, LayerReport
+from .conversion.saving import load_converted, save_converted, structure
+from .experts import MonarchExperts
 from .factorization import MMStar, factorize
 from .families.butterfly import butterfly
 from .families.convolution import circulant, convolution, toeplitz
@@ -18,10 +22,14 @@ from .transforms.trigonometric import dct, dst
 
 __all__ = [
     "Combination",
+    "ConversionReport",
     "GridMonarch",
+    "LayerReport",
     "LinearOperator",
     "MMStar",
     "Monarch",
+    "MonarchAttention",
+    "MonarchExperts",
     "MonarchLinear",
     "Permutation",
     "Product",
@@ -55,11 +63,14 @@ __all__ = [
     "hierarchy",
     "identity",
     "kronecker",
+    "load_converted",
     "m_star_m",
     "mm_star",
     "monarchize",
     "param_groups",
     "project",
     "projection_report",
+    "save_converted",
+    "structure",
     "toeplitz",
 ]
