@@ -1,6 +1,8 @@
 """Monarch matrices: trainable linear operators made of two block-diagonal factors and a fixed permutation."""
 
+from .adapter import MonarchAdapter, attach_adapter, load_adapter, merge_adapter, save_adapter
 from .attention import MonarchAttention
+from .conv import MonarchConv1d, MonarchConv2d
 from .conversion.convert import densify, monarchize
 from .conversion.report import ConversionReport, LayerReport
 from .conversion.saving import load_converted, save_converted, structure
@@ -28,7 +30,10 @@ __all__ = [
     "LinearOperator",
     "MMStar",
     "Monarch",
+    "MonarchAdapter",
     "MonarchAttention",
+    "MonarchConv1d",
+    "MonarchConv2d",
     "MonarchExperts",
     "MonarchLinear",
     "Permutation",
@@ -40,6 +45,7 @@ __all__ = [
     "Stride",
     "acdc",
     "afdf",
+    "attach_adapter",
     "butterfly",
     "circulant",
     "convolution",
@@ -63,13 +69,16 @@ __all__ = [
     "hierarchy",
     "identity",
     "kronecker",
+    "load_adapter",
     "load_converted",
     "m_star_m",
+    "merge_adapter",
     "mm_star",
     "monarchize",
     "param_groups",
     "project",
     "projection_report",
+    "save_adapter",
     "save_converted",
     "structure",
     "toeplitz",
