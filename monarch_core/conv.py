@@ -192,7 +192,7 @@ class SpectralAxis(nn.Module):
         K = isqrt(max(least - 1, 0)) + 1
         J = -(-least // K)
         kept = J // 2 + 1 if real_signal else J
-        self.J, self.K, self.real_signal = J, K, half
+        self.J, self.K, self.real_signal = J, K, real_signal
         j, i, k = arange(kept), arange(J), arange(K)
         paired = (j > 0) & (2 * j != J) if real_signal else torch.zeros(kept, dtype=torch.bool)
         tables = {

@@ -82,7 +82,8 @@ def test_gradients_bias_and_shorter_signals(assert_close):
     layer = MonarchConv1d(2, 20, 7, dtype=torch.float64)
     x = torch.randn(2, 2, 20, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x, k: layer.convolve(x, k), (x, layer.kernel))
-    assert_close(layer(x[..., :11]), layer(x)[..., :11])
+    for n in range(1, 20):
+        assert_close(layer(x[..., :n]), layer(x)[..., :n])
     assert_close(layer(x) - layer.convolve(x, layer.kernel), layer.bias[:, None].expand(2, 2, 20))
     assert set(layer.state_dict()) == {"kernel", "bias"}
 
