@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, arange, nn
 from torch.nn.functional import pad as zero_pad
 
+from .multiply import is_traced
 from .sizes import whole
 from .transforms.fourier_factors import root_of_unity
 
@@ -103,17 +104,8 @@ class MonarchConv1d(nn.Module):
     def convolve(self, x: Tensor, kernel: Tensor) -> Tensor:
         """The convolution with a kernel (channels, kernel_size) computed elsewhere."""
         sizes = x.shape[-len(self.lengths) :]
-        if x.shape[-len(sizes) - 1] != len(self.kernel) or any(
-            n > most for n, most in zip(sizes, self.lengths, strict=True)
-        ):
-            raise ValueError(
-                f"{type(self).__name__} takes ({len(self.kernel)} channels, {', '.join(map(str, self.lengths))}) "
-                f"or shorter signals; got shape {tuple(x.shape)}."
-            )
-        if self.mode == "circular" and tuple(sizes) != self.lengths:
-            raise ValueError(
-                f"a circular convolution wraps at {self.lengths}; got a signal of {tuple(sizes)}."
-            )
+        if not is_traced():
+            self._check(x)
         product = _times(self._spectrum(x), self._spectrum(kernel))
         full = self._signal(product)
         for axis, (n, m) in enumerate(zip(sizes, self.kernel_sizes, strict=True), start=-len(sizes)):
@@ -124,6 +116,22 @@ class MonarchConv1d(nn.Module):
             else:
                 full = full.narrow(axis, (m - 1) // 2 if self.mode == "same" else 0, n)
         return full
+
+    def _check(self, x: Tensor) -> None:
+        sizes = x.shape[-len(self.lengths) :]
+        if (
+            x.dim() <= len(self.lengths)
+            or x.shape[-len(sizes) - 1] != len(self.kernel)
+            or any(n > most for n, most in zip(sizes, self.lengths, strict=True))
+        ):
+            raise ValueError(
+                f"{type(self).__name__} takes ({len(self.kernel)} channels, {', '.join(map(str, self.lengths))}) "
+                f"or shorter signals; got shape {tuple(x.shape)}."
+            )
+        if self.mode == "circular" and tuple(sizes) != self.lengths:
+            raise ValueError(
+                f"a circular convolution wraps at {self.lengths}; got a signal of {tuple(sizes)}."
+            )
 
     def _spectrum(self, x: Tensor) -> Pair:
         """From the last axis to the first; each transform puts its frequencies in place of its positions."""

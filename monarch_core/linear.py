@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .monarch import Monarch
-from .multiply import multiply
+from .multiply import is_traced, multiply
 from .sizes import Blocks
 
 
@@ -71,8 +71,9 @@ class MonarchLinear(nn.Module):
             return self._product(x)
         # In evaluation a small operator has a dense form at hand; otherwise the bias rides along in the product.
         (K, J), size = self.operator.blocks, max(self.in_features, self.out_features)
-        divides = x.shape[-1] == self.in_features and self.in_features % K == 0 == self.out_features % J
-        if divides and (torch.is_grad_enabled() or size > Monarch.dense_limit):
+        divides = self.in_features % K == 0 == self.out_features % J
+        known = not is_traced() and x.shape[-1] == self.in_features
+        if divides and known and (torch.is_grad_enabled() or size > Monarch.dense_limit):
             return multiply(x, self.operator.R, self.operator.L, self.bias)
         y = self._product(x)
         return y + self.bias.to(y.dtype)

@@ -13,6 +13,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from .multiply import is_traced
+
 Shape = tuple[int, ...]
 
 
@@ -137,7 +139,8 @@ class LinearOperator(nn.Module, ABC):
     def _expect(self, x: Tensor, shape: Shape, what: str) -> Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"{label(self)}: the {what} should be a tensor; got {type(x).__name__}.")
-        if x.shape[-len(shape) :] != shape:
+        # In a trace sizes are recorded values, which have no truth.
+        if not is_traced() and x.shape[-len(shape) :] != shape:
             raise ValueError(
                 f"{label(self)}: the {what} should end in {shape_text(shape)}, "
                 f"but its shape is {tuple(x.shape)}."

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad as zero_pad
 
 from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype
-from .multiply import multiply
+from .multiply import is_traced, multiply
 from .reordering import transposed_grid
 from .sizes import Blocks, resolve_blocks, resolve_rank
 
@@ -53,6 +53,9 @@ class Monarch(LinearOperator):
 
     R: nn.Parameter
     L: nn.Parameter
+    blocks: tuple[int, int]
+    """(K, J), the numbers of blocks of R and of L."""
+    rank: int
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class Monarch(LinearOperator):
         dtype = checked_dtype(dtype, complex=False, what="a Monarch operator")
         self.in_shape, self.out_shape = (in_features,), (out_features,)
         self.is_complex = dtype.is_complex
+        self.blocks, self.rank = (K, J), rank
         self._cached_dense: tuple[tuple[Any, ...], Tensor] | None = None
         I, O = ceil(in_features / K), ceil(out_features / J)
         self.R = nn.Parameter(self._storage((K, J, rank, I), dtype, device))
@@ -152,15 +156,6 @@ class Monarch(LinearOperator):
         return self.from_factors(R, L, self.in_features, self.out_features)
 
     @property
-    def blocks(self) -> tuple[int, int]:
-        """(K, J), the numbers of blocks of R and of L."""
-        return self.R.shape[0], self.R.shape[1]
-
-    @property
-    def rank(self) -> int:
-        return self.R.shape[2]
-
-    @property
     def dtype(self) -> torch.dtype:
         return self.R.dtype.to_complex() if self.is_complex else self.R.dtype
 
@@ -184,9 +179,10 @@ class Monarch(LinearOperator):
             x, dense = self._promoted(x, dense)
             return x @ dense.mT
         x, R, L = self._promoted(x, *self.factors())
-        missing = -self.in_features % R.shape[0]
+        K, J = self.blocks
+        missing = -self.in_features % K
         y = multiply(zero_pad(x, (0, missing)) if missing else x, R, L)
-        return y[..., : self.out_features] if y.shape[-1] > self.out_features else y
+        return y[..., : self.out_features] if self.out_features % J else y
 
     def multiply_adjoint(self, y: Tensor) -> Tensor:
         dense = self._dense_for_inference()
@@ -196,7 +192,7 @@ class Monarch(LinearOperator):
         # M^H is the Monarch product with the factors exchanged, between two transpositions of the grid:
         # conj L mixes l within each j, then conj R mixes j within each k.
         y, R, L = self._promoted(y, *self.factors())
-        J, _, K, _ = L.shape
+        K, J = self.blocks
         y = transposed_grid(zero_pad(y, (0, -self.out_features % J)), J)
         x = multiply(y, L.conj().permute(0, 2, 3, 1), R.conj().permute(0, 3, 1, 2))
         return transposed_grid(x, K)[..., : self.in_features]
@@ -218,6 +214,7 @@ class Monarch(LinearOperator):
             self.training
             or torch.is_grad_enabled()
             or torch.compiler.is_compiling()
+            or is_traced()
             or max(self.in_features, self.out_features) * (1 + self.is_complex) > self.dense_limit
             or not (isinstance(self.R, nn.Parameter) and isinstance(self.L, nn.Parameter))
             or self.R.is_inference()

@@ -129,6 +129,18 @@ def test_compile(assert_close):
     assert_close(compiled(x), layer(x))
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize(("sizes", "rows"), [((64, 32), 3), ((256, 512), 64), ((65, 33), 3)])
+@pytest.mark.parametrize("training", [True, False])
+def test_trace(assert_close, sizes, rows, training):
+    layer = MonarchLinear(*sizes).train(training)
+    traced = torch.jit.trace(layer, torch.randn(rows, sizes[0]))
+    x = torch.randn(2 * rows, sizes[0])
+    assert_close(traced(x), layer(x))
+    with torch.no_grad():
+        assert_close(torch.jit.trace(layer, x)(x), layer(x))
+
+
 def test_learning_rates_are_those_of_compute_better_spent():
     model = nn.Sequential(MonarchLinear(4096, 4096, blocks=64), nn.LayerNorm(4096), nn.Linear(4096, 10))
     groups = param_groups(model, lr=1e-3, weight_decay=0.1)
