@@ -22,6 +22,8 @@ from .transforms.grid import GridMonarch, grid_dct, grid_dft, grid_dst, grid_sph
 from .transforms.separable import Separable, dctn, dft2, dftn, dstn
 from .transforms.trigonometric import dct, dst
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Combination",
     "ConversionReport",
