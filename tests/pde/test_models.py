@@ -1,21 +1,27 @@
 """The models: published sizes, no idle part, the start at a fixed twin, and the way into a file and back."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, pad
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
+import pde.models
 from data.fields.geometry import Box, Sphere
 from data.fields.layout import Grid
 from lab import weights
 from lab.errors import UserError
+from monarch_core import real_arithmetic
 from pde.config import TrainConfig
 from pde.experiment import make_training
 from pde.models import MODELS, build, comparison
 from pde.models.fno import FNO
+from pde.models.parts.model import Model
 from pde.models.parts.spectral import SpectralMap
 from pde.predictor import load
 from pde.problems import PROBLEMS
@@ -41,6 +47,17 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("mno", {"twin": "fno", "form": "monarch", "width": 4, "modes": 3, "groups": 2}),
     ("mno", {"twin": "ffno", "form": "monarch", "width": 4, "modes": 3, "groups": 1, "shared": True}),
     ("mno", {"learn_x": "per-frequency", "learn_y": "fixed", "shear": True, "width": 4, "modes": 3}),
+    (
+        "mno",
+        {
+            "twin": "fno",
+            "learn_x": "fixed",
+            "learn_y": "per-frequency",
+            "shear": True,
+            "width": 4,
+            "modes": 3,
+        },
+    ),
 ]
 
 
@@ -170,6 +187,93 @@ def test_shared_transforms_are_one_set() -> None:
     assert len(apart.transform_parameters()) == 4 * len(shared.transform_parameters())
 
 
+def disturbed(model: Model) -> Model:
+    """With spectral maps that matter and transforms away from their start."""
+    enlarge_spectral_maps(model)
+    with torch.no_grad():
+        for parameter in model.transform_parameters():
+            parameter += 0.02 * torch.randn_like(parameter)
+    return model
+
+
+class NoComplexTensors(TorchDispatchMode):
+    """Any operation that takes or makes a complex tensor is an error."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves((args, kwargs, made)):
+            assert not (isinstance(leaf, Tensor) and leaf.is_complex()), f"{func} is complex"
+        return made
+
+
+@pytest.mark.parametrize(("name", "options"), [v for v in VARIANTS if v[0] in ("fno", "lfno", "mno", "sfno")])
+def test_training_step_in_real_arithmetic_forms_no_complex_tensor_and_agrees(
+    name: str, options: dict[str, Any]
+) -> None:
+    grid = grid_for(name, 16)
+    model = disturbed(build(name, 2, grid, **options)).double()
+    x = torch.randn(2, *grid.resolution, 2, dtype=torch.float64)
+    expected = model(x)
+    gradients = torch.autograd.grad(expected.square().sum(), list(model.parameters()))
+    with real_arithmetic(), NoComplexTensors():
+        made = model(x)
+        again = torch.autograd.grad(made.square().sum(), list(model.parameters()))
+    assert (made - expected).norm() < 1e-11 * expected.norm()
+    for one, other in zip(again, gradients, strict=True):
+        assert torch.allclose(one, other, rtol=0, atol=1e-10 * float(other.abs().max()) + 1e-14)
+
+
+@pytest.mark.parametrize("name", ["fno", "lfno", "mno", "sfno"])
+def test_spectral_models_are_exported_with_a_free_batch_size(name: str) -> None:
+    grid = grid_for(name, 16)
+    model = build(name, 1, grid, modes=3, width=4).eval()
+    batch = torch.export.Dim("batch", min=2, max=64)
+    example = (torch.randn(3, *grid.resolution, 1),)
+    exported = torch.export.export(model, example, dynamic_shapes=({0: batch},))
+    x = torch.randn(5, *grid.resolution, 1)
+    assert torch.allclose(exported.module()(x), model(x), atol=1e-5)
+    assert not any("complex" in str(node.target) for node in exported.graph.nodes)
+
+
+@pytest.mark.parametrize("name", ["fno", "lfno", "mno", "ffno", "sfno"])
+def test_spectral_models_run_in_bfloat16(name: str) -> None:
+    grid = grid_for(name, 16)
+    model = build(name, 1, grid, modes=3, width=4)
+    x = torch.randn(2, *grid.resolution, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        made = model(x)
+        made.float().square().mean().backward()
+    assert (made.float() - model(x)).norm() < 0.05 * model(x).norm()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_sheared_operator_commutes_with_shifts_along_the_antidiagonal() -> None:
+    """What is learned acts along s = x + y, and the DFT along y keeps the symmetry; coordinates would break it."""
+    options = {"learn_x": "per-frequency", "learn_y": "fixed", "shear": True}
+    model = disturbed(build("mno", 1, 16, width=4, modes=3, **options)).double()
+    with torch.no_grad():
+        model.lift.weight[:, 1] = 0  # y
+        model.skip.weight[:, -2:] = 0  # x and y
+    x = torch.randn(2, 16, 16, 1, dtype=torch.float64)
+    shifted, expected = (each.roll((6, -6), dims=(1, 2)) for each in (x, model(x)))
+    assert (model(shifted) - expected).norm() < 1e-7 * expected.norm()  # the tables are those of float32
+
+
+def test_what_learns_is_a_choice_for_each_axis() -> None:
+    def learned(x: str, y: str) -> int:
+        model = build("mno", 1, 16, learn_x=x, learn_y=y, width=4, modes=3)
+        return sum(parameter.numel() for parameter in model.transform_parameters())
+
+    assert learned("fixed", "fixed") == 0
+    assert learned("matrix", "fixed") + learned("fixed", "matrix") == learned("matrix", "matrix")
+
+
+def test_models_leave_transform_arithmetic_to_the_core() -> None:
+    for path in Path(pde.models.__file__).parent.rglob("*.py"):
+        text = path.read_text()
+        assert not any(word in text for word in ("torch.fft", "as_complex", "torch.complex")), path
+
+
 def test_pointwise_maps_are_channels_last_linear_maps() -> None:
     for name in ("fno", "ffno", "mno"):
         model = build(name, 1, 64)
@@ -209,10 +313,7 @@ def test_layers_of_the_latent_operator_do_not_see_what_the_modes_do_not_hold() -
 
 def test_latent_operator_keeps_its_forecast_on_a_finer_grid() -> None:
     model = build("mno", 1, 32, width=4, modes=3)
-    enlarge_spectral_maps(model)
-    with torch.no_grad():
-        for parameter in model.transform_parameters():
-            parameter += 0.02 * torch.randn_like(parameter)
+    disturbed(model)
     t = torch.arange(64) / 64 * 2 * torch.pi
     field = (torch.sin(t)[:, None] * torch.cos(2 * t))[None, ..., None]
     coarse = model(field[:, ::2, ::2])

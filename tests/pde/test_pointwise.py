@@ -1,4 +1,4 @@
-"""What happens at each point, against torch's own layers and finite differences."""
+"""What happens at each point by itself, in whatever order of memory the fields come."""
 
 import pytest
 import torch
