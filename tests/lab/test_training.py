@@ -36,10 +36,11 @@ def final_state(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def metrics(folder: Path) -> list[dict[str, str]]:
-    """The rows of metrics.csv without the wall time, which no two runs share."""
+    """The rows of metrics.csv without the times, which no two runs share."""
     with (folder / "metrics.csv").open() as file:
         return [
-            {key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)
+            {key: value for key, value in row.items() if not key.endswith("seconds")}
+            for row in csv.DictReader(file)
         ]
 
 
