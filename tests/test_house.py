@@ -17,7 +17,7 @@ import pytest
 from lab.config import ExperimentConfig, defaults
 from lab.runs import FinishedRun, rows
 
-APPLICATIONS = ("lab.demo", "pde", "mri")
+APPLICATIONS = ("lab.demo", "pde", "mri", "text")
 ROLES = (
     "config.py",
     "models/__init__.py",
@@ -62,6 +62,7 @@ ALLOWED = {
     "data": {"monarch_core", "lab"},
     "pde": {"monarch_core", "lab", "data"},
     "mri": {"monarch_core", "lab", "data"},
+    "text": {"monarch_core", "lab", "data"},
 }
 
 

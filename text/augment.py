@@ -1,5 +1,7 @@
 """What is asked of a window of tokens: the next ones, or those that were hidden at random."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -15,7 +17,7 @@ def next_tokens(window: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def hidden_tokens(
-    window: Tensor, mask_token: int, generators: list[torch.Generator] | None = None
+    window: Tensor, mask_token: int, generators: Sequence[torch.Generator | None] | None = None
 ) -> tuple[Tensor, Tensor]:
     """Windows (batch, context + 1) as inputs with hidden tokens, and targets that are IGNORED elsewhere.
 

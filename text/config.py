@@ -98,7 +98,9 @@ class TrainConfig(DataOptions, ExperimentConfig):
     def pretraining(self) -> "TrainConfig":
         """The run that a pretrained setting begins with, under a name that only its own options decide."""
         usual = TrainConfig()
-        foreign = {key: getattr(usual, key) for key in ("minutes", "pretrain_epochs", "finetune_lr", "switch_at")}
+        foreign = {
+            key: getattr(usual, key) for key in ("minutes", "pretrain_epochs", "finetune_lr", "switch_at")
+        }
         epochs = self.pretrain_epochs or self.epochs
         first = replace(self, setting="pretrain", epochs=epochs, resume=True, **foreign)
         own = {key: value for key, value in as_plain_dict(first).items() if key not in self.placement}
@@ -120,8 +122,6 @@ class EvalConfig:
 class TableConfig(TrainConfig):
     """Options of `python -m text.table`: those of training, given to every run, and which runs."""
 
-    models: list[str] = field(default_factory=lambda: list(MODELS))
-    """Models to train."""
     settings: list[str] = field(default_factory=lambda: [name for name in SETTINGS if name != "pretrain"])
     """Settings to compare."""
     equal_time: bool = True

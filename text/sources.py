@@ -93,7 +93,9 @@ def corpus(options: DataOptions) -> Corpus:
     found = documents(options.data)
     description = _describe(options, found)
     path = datasets_dir() / "text" / f"{description['fingerprint']}.npz"
-    with only_process(path.with_suffix(".lock"), lambda: say("waiting for another process that makes the tokens")):
+    with only_process(
+        path.with_suffix(".lock"), lambda: say("waiting for another process that makes the tokens")
+    ):
         if not path.exists():
             _write(options, found, path)
     with np.load(path) as file:
@@ -103,8 +105,8 @@ def corpus(options: DataOptions) -> Corpus:
     shortest = min(ROLES, key=lambda role: len(tokens[role]))
     if len(tokens[shortest]) <= options.context:
         raise UserError(
-            f"the text has {len(tokens[shortest])} tokens for the part {shortest}, too few for a sequence of "
-            f"--context {options.context}; give more text with --data, or a shorter context."
+            f"the text has {len(tokens[shortest])} tokens for the part {shortest!r}, too few for a sequence of "
+            f"--context {options.context}; give more documents, or all text in one file, which is cut by position."
         )
     return Corpus(tokens, rates, vocabulary, description)
 
@@ -163,9 +165,7 @@ def _pieces(path: Path) -> Iterator[Document]:
 
 def _describe(options: DataOptions, found: list[Document]) -> dict[str, Any]:
     """What a run's manifest says of its data."""
-    vocabulary = {"vocabulary": options.vocabulary}
-    if options.vocabulary == "bpe":
-        vocabulary["vocabulary_size"] = str(options.vocabulary_size)
+    vocabulary = [options.vocabulary, options.vocabulary_size if options.vocabulary == "bpe" else None]
     contents = {document.name: hashlib.sha256(document.text.encode()).hexdigest() for document in found}
     standard = options.data is None
     return {
@@ -191,6 +191,5 @@ def _write(options: DataOptions, found: list[Document], path: Path) -> None:
         tokens[role] = np.concatenate(parts or [separator])
         rates.append(sum(len(text.encode()) + 1 for text in texts) / len(tokens[role]))
     with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez(
-            file, vocabulary=np.array(vocabulary.header()), bytes_per_token=np.array(rates), **tokens
-        )
+        arrays: dict[str, Any] = {"vocabulary": vocabulary.header(), "bytes_per_token": rates, **tokens}
+        np.savez(file, **arrays)

@@ -57,10 +57,17 @@ class BytePairs:
     def learned(cls, texts: Iterable[str], size: int) -> "BytePairs":
         """The vocabulary with the most frequent pairs of some texts."""
         library = _library()
-        tokenizer = library.ByteLevelBPETokenizer()
-        tokenizer.train_from_iterable(
-            texts, vocab_size=size, special_tokens=["<|endoftext|>"], show_progress=False
+        level = library.pre_tokenizers.ByteLevel
+        tokenizer = library.Tokenizer(library.models.BPE())
+        tokenizer.pre_tokenizer = level(add_prefix_space=False)
+        tokenizer.decoder = library.decoders.ByteLevel()
+        trainer = library.trainers.BpeTrainer(
+            vocab_size=size,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=level.alphabet(),
+            show_progress=False,
         )
+        tokenizer.train_from_iterator(texts, trainer)
         return cls(tokenizer.to_str())
 
     @property

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 OPTIONS = (
     Option(
         "size",
-        Literal["mini", "small", "medium"],
+        Literal["tiny", "mini", "small", "medium"],
         "mini",
-        "small and medium have GPT-2's widths and depths; mini is two blocks of small.",
+        "small and medium have GPT-2's widths and depths; mini is two blocks of small, tiny for trying things out.",
     ),
     Option(
         "blocks",

@@ -1,5 +1,6 @@
 """BERT: predicts hidden tokens from all others."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ class BERT(LanguageModel):
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def question(
-        self, windows: Tensor, generators: list[torch.Generator] | None = None
+        self, windows: Tensor, generators: Sequence[torch.Generator] | None = None
     ) -> tuple[Tensor, Tensor]:
         return hidden_tokens(windows, self.mask_token, generators)
 

@@ -1,5 +1,7 @@
 """GPT-2: predicts the next token from those before it."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -13,6 +15,6 @@ class GPT(LanguageModel):
     causal = True
 
     def question(
-        self, windows: Tensor, generators: list[torch.Generator] | None = None
+        self, windows: Tensor, generators: Sequence[torch.Generator] | None = None
     ) -> tuple[Tensor, Tensor]:
         return next_tokens(windows)

@@ -1,5 +1,6 @@
 """What all language models share: embeddings, blocks, and an output layer tied to the embedding."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -40,15 +41,13 @@ class LanguageModel(nn.Module):
         self.tokens = nn.Embedding(vocabulary + extra_tokens, width)
         self.positions = nn.Embedding(context, width)
         self.dropout = nn.Dropout(dropout)
-        self.layers = nn.ModuleList(
-            Block(SIZES[size], blocks, self.causal, dropout) for _ in range(depth)
-        )
+        self.layers = nn.ModuleList(Block(SIZES[size], blocks, self.causal, dropout) for _ in range(depth))
         self.norm = nn.LayerNorm(width)
         for embedding in (self.tokens, self.positions):
             nn.init.normal_(embedding.weight, std=0.02)
 
     def question(
-        self, windows: Tensor, generators: list[torch.Generator] | None = None
+        self, windows: Tensor, generators: Sequence[torch.Generator] | None = None
     ) -> tuple[Tensor, Tensor]:
         """What training asks of windows of tokens: inputs, and targets that are IGNORED where nothing is asked.
 

@@ -12,6 +12,7 @@ class Size(NamedTuple):
 
 
 SIZES = {
+    "tiny": Size(64, 2, 2),  # for trying things out
     # Two blocks of GPT-2 small: its speeds carry over, and it trains in minutes on one core.
     "mini": Size(768, 2, 12),
     "small": Size(768, 12, 12),

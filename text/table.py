@@ -1,0 +1,56 @@
+"""`python -m text.table`: train every setting, for equal steps and for equal time, and write the table."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from lab.cli import run
+from lab.errors import UserError, nearest
+from text.config import TableConfig, TrainConfig
+from text.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from lab.runs import FinishedRun
+
+
+def table(config: TableConfig) -> None:
+    """Train what has not been trained yet, one run after another, then compare all; repeat it to continue."""
+    from lab.paths import runs_dir
+    from lab.runs import train_missing
+    from text.eval import report
+    from text.train import train
+
+    wanted = list(planned(config))
+    runs = train_missing(wanted, train)
+    if config.equal_time and (budgeted := list(equal_time(wanted, runs))):
+        runs += train_missing(budgeted, train)
+    report(runs, runs_dir() / TrainConfig.app / f"{config.prefix}-{config.model}-results")
+
+
+def planned(config: TableConfig) -> Iterator[TrainConfig]:
+    """The options of every run of equal steps."""
+    shared = {entry.name: getattr(config, entry.name) for entry in fields(TrainConfig)}
+    for setting in config.settings:
+        if setting not in SETTINGS:
+            known = ", ".join(SETTINGS)
+            raise UserError(
+                f"--settings: there is no {setting!r}{nearest(setting, SETTINGS)}; choose from {known}."
+            )
+    for setting in config.settings:
+        for seed in range(config.seeds):
+            name = f"{config.prefix}-{config.model}-{setting}-seed{seed}"
+            yield TrainConfig(**{**shared, "setting": setting, "seed": seed, "name": name, "resume": True})
+
+
+def equal_time(wanted: list[TrainConfig], runs: "list[FinishedRun]") -> Iterator[TrainConfig]:
+    """The Monarch settings again, each for as long as the first seed of the setting it is compared with trained."""
+    seconds = {run.config["setting"]: run.metrics()[-1]["train_seconds"] for run in runs if run.seed == 0}
+    for config in wanted:
+        if config.way.against in seconds:
+            minutes = float(f"{seconds[config.way.against] / 60:.3g}")
+            yield replace(config, minutes=minutes, name=f"{config.name}-time")
+
+
+if __name__ == "__main__":
+    sys.exit(run("python -m text.table", {"": table}))
