@@ -71,11 +71,12 @@ def measure(
             torch.nn.utils.clip_grad_norm_(experiment.parameters(), clip)
         optimizer.step()
         times.append(busy(experiment.device) - begun)
+    if validation is None:
+        return Pace(statistics.median(times[WARM_UP:]))
     begun = busy(experiment.device)
-    if validation is not None:
-        with torch.no_grad():
-            for batch in DataLoader(validation, batch_size, collate_fn=collate):
-                experiment.scores(batch)
+    with torch.no_grad():
+        for batch in DataLoader(validation, batch_size, collate_fn=collate):
+            experiment.scores(batch)
     return Pace(statistics.median(times[WARM_UP:]), busy(experiment.device) - begun)
 
 
@@ -87,6 +88,7 @@ def fitting(minutes: float, pace: Pace, epochs: int | None = None) -> Plan:
     them than are needed to see the best.
 
     >>> fitting(1.0, Pace(step=0.5, validation=2.0))
+    0.500 s per step, 2.0 s per validation: 3 epochs of 36 steps in 1 minutes
     Plan(epochs=3, epoch_steps=36)
     """
     seconds = 60 * minutes

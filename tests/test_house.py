@@ -82,7 +82,8 @@ def another(hint: Any, value: Any) -> Any:
     if typing.get_origin(hint) is typing.Literal:
         return next(choice for choice in typing.get_args(hint) if choice != value)
     if value is None or (parts and typing.get_origin(hint) not in (tuple, list)):
-        return another(parts[0] if parts else hint, value if value is not None else another_start(parts[0]))
+        inner = parts[0] if parts else hint
+        return another(inner, value if value is not None else another_start(inner))
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
@@ -96,7 +97,7 @@ def another_start(hint: Any) -> Any:
     return {bool: False, int: 1, float: 0.5, str: "a", Path: "a"}.get(hint, [])
 
 
-def run_with(package: str, model: str, **changed: Any) -> FinishedRun:
+def run_with(package: str, model: str, /, **changed: Any) -> FinishedRun:
     return FinishedRun(Path("run"), defaults(config_class(package), model) | changed, {"data": {"source": "same"}})
 
 

@@ -77,6 +77,14 @@ def test_epochs_have_as_many_steps_as_they_are_told(workplace):
     assert json.loads((folder / "manifest.json").read_text())["steps"]["total"] == 15
 
 
+def test_training_time_grows_with_every_epoch_and_is_part_of_the_whole(workplace):
+    demo("--name", "one")
+    with (workplace / "runs" / "demo" / "one" / "metrics.csv").open() as file:
+        seconds = [float(row["train_seconds"]) for row in csv.DictReader(file)]
+    assert seconds == sorted(set(seconds))
+    assert seconds[0] > 0
+
+
 def test_a_run_leaves_everything_needed_to_repeat_and_reuse_it(workplace):
     best = demo("--name", "one")
     folder = workplace / "runs" / "demo" / "one"

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from lab import cli
 from lab.cli import run
+from lab.config import as_plain_dict
 from lab.errors import UserError
 from lab.runs import FinishedRun, Row
 from text.config import TableConfig, TrainConfig
@@ -28,8 +30,6 @@ class Told(FinishedRun):
 
 
 def result(setting: str, curve: list[tuple[float, float]], seed: int = 0, **changed) -> Result:
-    from lab.config import as_plain_dict
-
     config = as_plain_dict(TrainConfig(setting=setting, seed=seed)) | changed
     told = Told(Path(f"{setting}{seed}"), config, {"steps": {"total": 100}})
     object.__setattr__(told, "rows", [{"train_seconds": t, "bits_per_byte": b} for t, b in curve])
@@ -122,3 +122,10 @@ def test_the_list_of_models_has_sizes_and_speeds(capsys):
 def test_an_unknown_setting_is_answered_with_a_sentence(capsys):
     assert run("python -m text.table", {"": table}, ["--preset", "smoke", "--settings", "dens"]) == 2
     assert "did you mean dense?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("preset", ["paper", "laptop", "smoke"])
+def test_bert_has_presets_of_its_own_and_switches_at_70_per_cent(preset):
+    config = cli.parse(TrainConfig, ["--preset", preset, "--arch", "bert"], prog="x")
+    assert (config.model, config.switch_at) == ("bert", 0.7)
+    assert cli.parse(TrainConfig, ["--preset", preset], prog="x").switch_at == 0.9
