@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lab.trainer import Plan
     from text.experiment import LanguageModelling
     from text.models.parts.language_model import LanguageModel
-    from text.sources import Corpus
+    from text.sources import Corpus, Windows
 
 
 def train(config: TrainConfig) -> dict[str, float]:
@@ -72,7 +72,7 @@ def initial_model(config: TrainConfig, text: "Corpus", start: "Path | None" = No
     return model
 
 
-def fitting_plan(experiment: "LanguageModelling", windows: object, minutes: float) -> "Plan":
+def fitting_plan(experiment: "LanguageModelling", windows: "Windows", minutes: float) -> "Plan":
     """As many steps as fit into the minutes; where the matrices turn dense on the way, both paces count."""
     import copy
 
@@ -80,10 +80,11 @@ def fitting_plan(experiment: "LanguageModelling", windows: object, minutes: floa
     from monarch_core import densify
 
     config = experiment.config
-    pace = measure(experiment, windows, minutes=minutes)  # type: ignore[arg-type]
+    pace = measure(experiment, windows, minutes=minutes)
     if config.way.switches:
-        dense = densify(copy.deepcopy(experiment))
-        pace = pace.then(measure(dense, windows, minutes=minutes), share=config.switch_at)  # type: ignore[arg-type]
+        dense = copy.deepcopy(experiment)
+        densify(dense.model)
+        pace = pace.then(measure(dense, windows, minutes=minutes), share=config.switch_at)
     return fitting(minutes, pace, config.epochs)
 
 

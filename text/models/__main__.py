@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field
+from itertools import product
 
 from lab.cli import run
 
@@ -19,7 +20,9 @@ class ListConfig:
     blocks: int = 4
     """Blocks of the Monarch matrices."""
     time: bool = False
-    """Also measure how fast each trains here, on one sequence per step."""
+    """Also measure how fast each trains here."""
+    batch_size: int = 1
+    """With --time: sequences per step."""
     threads: int = 1
     """With --time: CPU threads."""
 
@@ -34,26 +37,20 @@ def show(config: ListConfig) -> None:
     if config.time:
         keys |= {"tokens per second": 0, "speed-up": 2}
     table = Table([Column(key, key, digits=digits) for key, digits in keys.items()])
-    for entry in MODELS.values():
-        for size in config.sizes:
-            arguments = (entry.name, config.vocabulary, config.context)
-            both = {"dense": None, "Monarch": config.blocks}
-            speeds = tokens_per_second(*arguments, size, both, config.threads) if config.time else {}
-            for matrices, blocks in both.items():
-                parameters, multiply_adds = cost(*arguments, size=size, blocks=blocks)
-                row: dict[str, Cell] = {
-                    "model": entry.name,
-                    "size": size,
-                    "matrices": matrices,
-                    "parameters": parameters,
-                }
-                row["multiply-adds (G)"] = multiply_adds / 1e9
-                if config.time:
-                    row |= {
-                        "tokens per second": speeds[matrices],
-                        "speed-up": speeds[matrices] / speeds["dense"],
-                    }
-                table.rows.append(row)
+    variants = {"dense": None, "Monarch": config.blocks}
+    for name, size in product(MODELS, config.sizes):
+        speeds = {}
+        if config.time:
+            steps = {"batch_size": config.batch_size, "threads": config.threads}
+            speeds = tokens_per_second(name, config.vocabulary, config.context, size, variants, **steps)
+        for matrices, blocks in variants.items():
+            found = cost(name, config.vocabulary, config.context, size=size, blocks=blocks)
+            row: dict[str, Cell] = {"model": name, "size": size, "matrices": matrices}
+            row |= {"parameters": found.parameters, "multiply-adds (G)": found.multiply_adds / 1e9}
+            if config.time:
+                row["tokens per second"] = speeds[matrices]
+                row["speed-up"] = speeds[matrices] / speeds["dense"]
+            table.rows.append(row)
     table.print()
 
 

@@ -34,9 +34,15 @@ def cost(name: str, vocabulary: int, context: int, **options: Any) -> Cost:
 
 
 def tokens_per_second(
-    name: str, vocabulary: int, context: int, size: str, variants: Mapping[str, int | None], threads: int = 1
+    name: str,
+    vocabulary: int,
+    context: int,
+    size: str,
+    variants: Mapping[str, int | None],
+    batch_size: int = 1,
+    threads: int = 1,
 ) -> dict[str, float]:
-    """Tokens per second of training steps, one sequence each, for each number of blocks (None: dense).
+    """Tokens per second of training steps for each number of blocks (None: dense).
 
     The variants take turns, so that what else happens on the machine meets them alike.
     """
@@ -45,7 +51,7 @@ def tokens_per_second(
         key: build(name, vocabulary, context, size=size, blocks=blocks) for key, blocks in variants.items()
     }
     optimizers = {key: torch.optim.AdamW(model.parameters(), fused=True) for key, model in models.items()}
-    windows = torch.randint(vocabulary, (1, context + 1), generator=torch.Generator().manual_seed(0))
+    windows = torch.randint(vocabulary, (batch_size, context + 1), generator=torch.Generator().manual_seed(0))
     times: dict[str, list[float]] = {key: [] for key in models}
     for _ in range(1 + ROUNDS):
         for key, model in models.items():
@@ -54,4 +60,4 @@ def tokens_per_second(
             surprise(model, *model.question(windows)).mean().backward()
             optimizers[key].step()
             times[key].append(busy() - begun)
-    return {key: context / statistics.median(times[key][1:]) for key in models}
+    return {key: batch_size * context / statistics.median(times[key][1:]) for key in models}
