@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from lab.errors import UserError
 from lab.files import content_hash, kept
 from lab.runs import FinishedRun, Row, rows
 from text.config import DataOptions, TrainConfig
@@ -63,7 +64,9 @@ def score_runs(runs: Sequence[FinishedRun], folder: Path) -> list[Result]:
     for row in rows(runs, TrainConfig, apart=COLUMNS):
         options = _data_options(row)
         key = str((options.data, options.vocabulary, options.vocabulary_size))
-        text = texts.setdefault(key, corpus(options))
+        if key not in texts:
+            texts[key] = corpus(options)
+        text = texts[key]
         bits = tuple(_bits(run, text, options, folder) for run in row.runs)
         results.append(Result(row, _cost(row, text), bits, text.bytes_per_token["test"]))
     return results
@@ -76,6 +79,13 @@ def _data_options(row: Row) -> DataOptions:
 
 
 def _bits(run: FinishedRun, text: Corpus, options: DataOptions, folder: Path) -> list[float]:
+    trained_on = run.manifest["data"]["fingerprint"]
+    if trained_on != text.description["fingerprint"]:
+        raise UserError(
+            f"{run.name} was trained on other text than is there now ({text.description['origin']}); bring that text "
+            "back, or move the run elsewhere."
+        )
+
     def compute() -> list[float]:
         windows = text.held_out("test", options.context, options.num_test)
         surprise = load(run.weights).surprise(windows)

@@ -1,6 +1,7 @@
 """From runs to tables: what is compared with what, and the commands from end to end."""
 
 import csv
+import shutil
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,16 @@ def test_train_eval_and_continue_a_text_with_byte_pairs(texts, workplace, capsys
     assert predictor.continued("line 1: ", tokens=5) == text
     likeliest = [predictor.continued("line 1: ", tokens=5, temperature=0, seed=seed) for seed in (0, 1)]
     assert likeliest[0] == likeliest[1]
+
+
+def test_runs_are_not_scored_on_other_text_than_theirs(texts, workplace, capsys):
+    own = workplace / "own"
+    shutil.copytree(texts, own)
+    words = ["--preset", "smoke", "--data", "own", "--name", "one"]
+    assert run("python -m text.train", {"": train}, words) == 0
+    (own / "table0.txt").write_text("changed")
+    assert run("python -m text.eval", {"": evaluate}, []) == 2
+    assert "one was trained on other text" in capsys.readouterr().err
 
 
 def test_bert_does_not_continue_texts(texts, workplace):
