@@ -124,8 +124,8 @@ class TableConfig(TrainConfig):
 
     settings: list[str] = field(default_factory=lambda: [name for name in SETTINGS if name != "pretrain"])
     """Settings to compare."""
-    equal_time: bool = True
-    """Also train the Monarch settings for as long as the dense run of the first seed took."""
+    times: list[float] = field(default_factory=lambda: [0.7, 1.0])
+    """Also train the Monarch settings from scratch for these fractions of the time that the dense run took."""
     seeds: int = 2
     """Seeds of each, from 0."""
     prefix: str = "table"

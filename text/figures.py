@@ -48,7 +48,9 @@ def _draw(axes: "Axes", result: Result, key: str) -> None:
     epochs = list(zip(*curves, strict=False))
     x = [fmean(_place(row, key) for row in epoch) for epoch in epochs]
     y = [fmean(row["bits_per_byte"] for row in epoch) for epoch in epochs]
-    label = result.row.config["setting"] + (", equal time" if result.is_budgeted else "")
+    label = result.row.config["setting"]
+    if result.is_budgeted:
+        label += f", {result.row.config['minutes']:g} minutes"
     words = result.row.label.removeprefix(result.row.model)
     (line,) = axes.plot(x, y, label=label + words)
     if result.setting.switches:

@@ -1,4 +1,4 @@
-"""`python -m text.table`: train every setting, for equal steps and for equal time, and write the table."""
+"""`python -m text.table`: train every setting for equal steps and for shares of the dense time; a table."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def table(config: TableConfig) -> None:
 
     wanted = list(planned(config))
     runs = train_missing(wanted, train)
-    if config.equal_time and (budgeted := list(equal_time(wanted, runs))):
+    if budgeted := list(timed(config, wanted, runs)):
         runs += train_missing(budgeted, train)
     report(runs, runs_dir() / TrainConfig.app / f"{config.prefix}-{config.model}-results")
 
@@ -43,13 +43,18 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
             yield TrainConfig(**{**shared, "setting": setting, "seed": seed, "name": name, "resume": True})
 
 
-def equal_time(wanted: list[TrainConfig], runs: "list[FinishedRun]") -> Iterator[TrainConfig]:
-    """The Monarch settings again, each for as long as the first seed of the setting it is compared with trained."""
+def timed(config: TableConfig, wanted: list[TrainConfig], runs: "list[FinishedRun]") -> Iterator[TrainConfig]:
+    """The Monarch settings from scratch again, for fractions of the time that the dense run of the first seed took.
+
+    One seed's time serves all, so that the seeds of a row have the same budget.
+    """
     seconds = {run.config["setting"]: run.metrics()[-1]["train_seconds"] for run in runs if run.seed == 0}
-    for config in wanted:
-        if config.way.against in seconds:
-            minutes = float(f"{seconds[config.way.against] / 60:.3g}")
-            yield replace(config, minutes=minutes, name=f"{config.name}-time")
+    for each in wanted:
+        if each.way.against not in seconds or each.way.pretrained:
+            continue
+        for share in config.times:
+            minutes = float(f"{share * seconds[each.way.against] / 60:.3g}")
+            yield replace(each, minutes=minutes, name=f"{each.name}-time{share:g}")
 
 
 if __name__ == "__main__":

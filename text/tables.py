@@ -20,11 +20,11 @@ def results_table(results: Sequence[Result]) -> Table:
             Column("model", "model"),
             Column("size", "size"),
             Column("setting", "setting"),
-            Column("length", "equal"),
             Column("bits", "bits per byte", better="lower", digits=3),
             *([Column("perplexity", "perplexity", better="lower", digits=2)] if subword else []),
             Column("change", "against dense (%)", digits=1),
             Column("speedup", "speed-up", digits=2),
+            Column("time", "time", digits=2),
             Column("reach", "time to dense loss", digits=2),
             Column("steps", "steps", digits=0),
             Column("minutes", "minutes", digits=1),
@@ -33,8 +33,8 @@ def results_table(results: Sequence[Result]) -> Table:
             Column("multiply_adds", "multiply-adds (G)", digits=2, extra=True),
             Column("seeds", "seeds", extra=True),
         ],
-        caption="Language models on held-out text: mean ± standard error over seeds. Change, speed-up and time to "
-        f"reach the same validation loss are against {BASELINES}; minutes are processor minutes of training.",
+        caption="Language models on held-out text: mean ± standard error over seeds. Change, speed-up, time and "
+        f"time to the same validation loss are relative to {BASELINES}; minutes are processor minutes of training.",
         group="group",
     )
     table.rows += [_row(result, results) for result in sorted(results, key=_order)]
@@ -46,8 +46,8 @@ def _group(result: Result) -> str:
     return f"{result.row.model}, {result.row.config['size']}, {result.setting.part}"
 
 
-def _order(result: Result) -> tuple[str, bool]:
-    return _group(result), result.is_budgeted
+def _order(result: Result) -> tuple[str, float]:
+    return _group(result), result.row.config["minutes"] or 0.0
 
 
 def _row(result: Result, results: Sequence[Result]) -> dict[str, Cell]:
@@ -58,7 +58,6 @@ def _row(result: Result, results: Sequence[Result]) -> dict[str, Cell]:
         "model": result.row.label,
         "size": config["size"],
         "setting": config["setting"],
-        "length": "time" if result.is_budgeted else "steps",
         "bits": bits,
         "steps": result.steps,
         "minutes": fmean(result.seconds) / 60,
@@ -73,5 +72,6 @@ def _row(result: Result, results: Sequence[Result]) -> dict[str, Cell]:
     if other is not None:
         cells["change"] = 100 * (bits.mean / fmean(fmean(each) for each in other.bits) - 1)
         cells["speedup"] = result.tokens_per_second / other.tokens_per_second
+        cells["time"] = fmean(result.seconds) / fmean(other.seconds)
         cells["reach"] = time_to_reach(result, other)
     return cells

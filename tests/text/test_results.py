@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from text.models.__main__ import show
 from text.models.parts.cost import Cost
 from text.predictor import load
 from text.scores import Result, baseline, time_to_reach
-from text.table import equal_time, planned, table
+from text.table import planned, table, timed
 from text.train import train
 
 
@@ -56,32 +57,33 @@ def test_a_setting_is_compared_with_the_run_that_is_equal_in_all_else():
     assert baseline(dense, everything) is None
 
 
-def test_equal_time_is_the_time_of_the_dense_run_of_the_first_seed():
-    config = TableConfig(settings=["dense", "monarch"], seeds=2)
+def test_budgets_are_shares_of_the_time_of_the_dense_run_of_the_first_seed():
+    config = TableConfig(settings=["dense", "monarch", "finetune", "project"], seeds=2, times=[0.5, 1.0])
     wanted = list(planned(config))
-    runs = [result("dense", [(90.0, 3.0)], seed=seed).row.runs[0] for seed in (0, 1)]
-    runs[1].rows[-1]["train_seconds"] = 120.0
-    again = list(equal_time(wanted, runs))
-    assert [(each.setting, each.seed, each.minutes) for each in again] == [
-        ("monarch", 0, 1.5),
-        ("monarch", 1, 1.5),
+    runs = [
+        result(name, [(90.0, 3.0)], seed=seed).row.runs[0]
+        for name in ("dense", "finetune")
+        for seed in (0, 1)
     ]
-    assert len({each.name for each in [*wanted, *again]}) == 6
+    runs[1].rows[-1]["train_seconds"] = 120.0
+    again = list(timed(config, wanted, runs))
+    expected = [("monarch", seed, minutes) for seed in (0, 1) for minutes in (0.75, 1.5)]
+    assert [(each.setting, each.seed, each.minutes) for each in again] == expected
+    assert len({each.name for each in [*wanted, *again]}) == 8 + 4
 
 
 def test_table_trains_all_settings_and_skips_what_is_finished(texts, workplace, capsys, monkeypatch):
     monkeypatch.setattr("lab.budget.TRIAL", 0.0)
-    words = ["--preset", "smoke", "--data", str(texts), "--seeds", "1"]
+    words = ["--preset", "smoke", "--data", str(texts), "--seeds", "1", "--times", "1.0"]
     assert run("python -m text.table", {"": table}, words) == 0
     results = workplace / "runs/text/table-gpt-results"
     assert {path.suffix for path in results.glob("table.*")} == {".md", ".csv", ".tex"}
     assert (results / "learning.png").stat().st_size > 10_000
     with (results / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
-    found = {(row["setting"], row["length"]) for row in rows}
+    counts = Counter(row["setting"] for row in rows)
+    assert counts == {"dense": 1, "finetune": 1, "project": 1, "monarch": 2, "reverse": 2}
     compared = ("monarch", "reverse", "project")
-    assert {(setting, length) for setting in compared for length in ("steps", "time")} < found
-    assert len(found) == len(rows) == 5 + 3
     assert all(float(row["speedup"]) > 0 for row in rows if row["setting"] in compared)
     assert not any(row["change"] for row in rows if row["setting"] not in compared)
     capsys.readouterr()
