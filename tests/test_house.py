@@ -98,7 +98,9 @@ def another_start(hint: Any) -> Any:
 
 
 def run_with(package: str, model: str, /, **changed: Any) -> FinishedRun:
-    return FinishedRun(Path("run"), defaults(config_class(package), model) | changed, {"data": {"source": "same"}})
+    return FinishedRun(
+        Path("run"), defaults(config_class(package), model) | changed, {"data": {"source": "same"}}
+    )
 
 
 def options_of(package: str) -> list[tuple[str, str, str]]:
