@@ -50,6 +50,7 @@ format: $(STAMP) ## Let ruff sort, mend and format
 
 bench: $(STAMP) ## Speed and memory as ratios against peers
 	$(BIN)/python -m benchmarks.monarch --quick
+	$(BIN)/python -m benchmarks.models --quick
 	$(BIN)/python -m benchmarks.navier_stokes speed
 	$(BIN)/python -m benchmarks.fields darcy
 	$(BIN)/python -m benchmarks.mri_data --quick
