@@ -24,16 +24,16 @@ $(STAMP): pyproject.toml constraints.txt
 
 # The demonstration's runs have a folder of their own; --resume makes a second call go on or skip what is done.
 PDE_DEMO := --preset laptop --nu 1e-3 --num-train 60 --num-val 5 --num-test 10 --minutes 0.7 --resume
-MRI_DEMO := --preset laptop --acc 2 --n-train 2 --resume
+MRI_DEMO := --preset laptop --acc 2 --num-train 2 --minutes 0.7 --resume
 demo: export MONARCH_RUNS := demo
 demo: $(STAMP) ## Run both applications small: data, training, tables, figures
 	$(BIN)/python -m pde.train $(PDE_DEMO) --model mno --name mno
 	$(BIN)/python -m pde.train $(PDE_DEMO) --model fno --name fno
 	$(BIN)/python -m pde.eval
-	$(BIN)/python -m mri.train $(MRI_DEMO) --samples 320 --model sense --name sense
-	$(BIN)/python -m mri.train $(MRI_DEMO) --samples 640 --model msense --name msense
-	$(BIN)/python -m mri.train $(MRI_DEMO) --samples 160 --model unet --name unet
+	$(BIN)/python -m mri.train $(MRI_DEMO) --model msense --name msense
+	$(BIN)/python -m mri.train $(MRI_DEMO) --model unet --name unet
 	$(BIN)/python -m mri.eval
+	@echo "The U-Net, with its 7.8 million parameters, learns too little from two scans and a minute to beat plain SENSE."
 	@echo "Both tables are above; the figures are in demo/pde/results and demo/mri/results."
 
 test: $(STAMP) ## Run the whole test suite

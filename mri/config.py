@@ -84,6 +84,9 @@ class TrainConfig(DataOptions, ExperimentConfig):
     samples: int | None = None
     """One budget whatever the number of scans: slices seen in the whole run. The number of epochs follows from it,
     and --epochs does nothing."""
+    minutes: float | None = None
+    """Train for about this long: epochs and their steps follow from the time that a few steps take, instead of from
+    --samples and --epochs."""
     recipe: Recipe = "tuned"
     """What --loss, --lr, --weight-decay, --schedule and --decay-towards are when not given. paper: complex L1,
     Adam 1e-3, decay towards zero. tuned: minus pSNR and SSIM, one-cycle, decay of mSENSE towards its start."""
@@ -114,6 +117,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
         for key in ("masks", "val_slices", "knees"):
             if getattr(self, key) < 1:
                 raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
+        if self.minutes is not None and not self.minutes > 0:
+            raise UserError(f"--minutes must be above 0, not {self.minutes}.")
         for key in ("num_train", "slices", "samples"):
             value = getattr(self, key)
             if value is not None and value < 1:

@@ -8,6 +8,8 @@ from mri.config import TrainConfig
 
 if TYPE_CHECKING:
     from lab.trainer import Plan
+    from mri.experiment import Reconstruction
+    from mri.sources import Samples
 
 
 def train(config: TrainConfig) -> dict[str, float]:
@@ -17,7 +19,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     from lab import weights
     from lab.console import say
     from lab.run import Run
-    from lab.trainer import fit, prepare
+    from lab.trainer import Plan, fit, prepare
     from mri.experiment import Reconstruction, header
     from mri.models import MODELS, build
     from mri.sampling import evaluation_masks, training_masks
@@ -39,7 +41,7 @@ def train(config: TrainConfig) -> dict[str, float]:
         if MODELS[config.model].learned:
             fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
             experiment = Reconstruction(method, config, masks, fixed)
-            plan = budget(config, len(data.train))
+            plan = Plan.stored(folder) or budget(experiment, data)
             best = fit(experiment, data.train, data.validation, folder, collate=collate, plan=plan)
             say(f"best validation error {best['error']:.5f} of the target's variance (epoch {best['epoch']})")
         else:
@@ -49,13 +51,19 @@ def train(config: TrainConfig) -> dict[str, float]:
     return best
 
 
-def budget(config: TrainConfig, slices: int) -> "Plan":
-    """How long a run on so many slices is: as long as --samples allows, otherwise --epochs."""
+def budget(experiment: "Reconstruction", data: "Samples") -> "Plan":
+    """How long a run is: as long as --minutes or --samples allows, otherwise --epochs."""
+    from data.scans.slices import collate
+    from lab.budget import fitting, measure
     from lab.trainer import Plan
 
+    config = experiment.config
+    if config.minutes is not None:
+        pace = measure(experiment, data.train, data.validation, minutes=config.minutes, collate=collate)
+        return fitting(config.minutes, pace)
     if config.samples is None:
         return Plan.of(config)
-    per_epoch = config.epoch_steps * config.batch_size if config.epoch_steps else slices
+    per_epoch = config.epoch_steps * config.batch_size if config.epoch_steps else len(data.train)
     return Plan(max(1, round(config.samples / per_epoch)), config.epoch_steps)
 
 

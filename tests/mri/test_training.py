@@ -1,6 +1,8 @@
 """What training does, on small synthetic knees."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ import torch
 from data.scans.slices import SliceDataset, collate
 from lab.errors import UserError
 from lab.files import read_json
+from lab.trainer import Plan
 from mri.config import RECIPES, TrainConfig
 from mri.experiment import Reconstruction, normalised
 from mri.models.dc_sense import DcSense
@@ -145,10 +148,21 @@ def test_chosen_slices_cover_the_volume_and_keep_their_echoes(knees):
 
 
 def test_one_budget_of_samples_gives_fewer_epochs_to_more_scans(knees, workplace):
-    config = TrainConfig(samples=96)
-    assert [budget(config, slices).epochs for slices in (24, 48, 1000)] == [4, 2, 1]
-    assert budget(TrainConfig(samples=96, epoch_steps=4, batch_size=8), 24).epochs == 3
-    assert budget(TrainConfig(epochs=7), 24).epochs == 7
+    def epochs(slices: int, **options: Any) -> int:
+        return budget(
+            SimpleNamespace(config=TrainConfig(**options)), SimpleNamespace(train=range(slices))
+        ).epochs
+
+    assert [epochs(slices, samples=96) for slices in (24, 48, 1000)] == [4, 2, 1]
+    assert epochs(24, samples=96, epoch_steps=4, batch_size=8) == 3
+    assert epochs(24, epochs=7) == 7
     config, _ = run_of(knees, name="budget", samples=48)
     manifest = read_json(workplace / "runs/mri/budget/manifest.json")
     assert (config.epochs, manifest["plan"]["epochs"]) == (12, 2)
+
+
+def test_minutes_become_a_plan_that_the_manifest_keeps(knees, workplace, monkeypatch):
+    monkeypatch.setattr("lab.budget.fitting", lambda minutes, pace: Plan(2, round(1000 * minutes)))
+    run_of(knees, name="minutes", minutes=0.003)
+    manifest = read_json(workplace / "runs/mri/minutes/manifest.json")
+    assert manifest["plan"] == {"epochs": 2, "epoch_steps": 3}
