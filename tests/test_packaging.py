@@ -47,14 +47,23 @@ def test_monarch_core_holds_itself_and_needs_only_torch(root, tmp_path):
 
 def test_monarch_science_depends_on_monarch_core_when_it_is_published(root, tmp_path):
     packages, metadata = wheel(root, tmp_path, split=True)
-    assert packages == {"lab", "data", "pde", "mri", "configs"}
+    assert packages == {"lab", "data", "pde", "mri", "text", "configs"}
     assert f"monarch-core=={monarch_core.__version__}" in needed(metadata)
     assert not any(line.startswith("torch<") for line in needed(metadata))
 
 
 def test_a_clone_installs_everything_from_itself(root, tmp_path):
     packages, metadata = wheel(root, tmp_path)
-    assert packages == {"monarch_core", "monarch_core/py.typed", "lab", "data", "pde", "mri", "configs"}
+    assert packages == {
+        "monarch_core",
+        "monarch_core/py.typed",
+        "lab",
+        "data",
+        "pde",
+        "mri",
+        "text",
+        "configs",
+    }
     assert metadata["Name"] == ["monarch-science"]
     assert metadata["Version"] == [monarch_core.__version__]
     assert "torch<3,>=2.7" in needed(metadata)

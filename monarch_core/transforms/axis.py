@@ -60,7 +60,7 @@ class AxisAnalysis(RealOperator):
 
     def __init__(self, table: Table, n: int, modes: int, groups: int = 1) -> None:
         super().__init__()
-        self.table = table
+        self.table, self.groups = table, groups
         self.in_shape, self.out_shape = (n,), (modes, 2)
         if groups > 1:
             self.in_shape, self.out_shape = (groups, n), (groups, modes, 2)
@@ -73,10 +73,12 @@ class AxisAnalysis(RealOperator):
         return 2 * batch * self.in_features * self.out_shape[-2] * 2
 
     def multiply_real(self, x: Tensor) -> Tensor:
-        return _by_groups(x, self.matrix()).reshape(*x.shape[: x.ndim - len(self.in_shape)], *self.out_shape)
+        return _by_groups(x, self.matrix(), self.groups).reshape(
+            *x.shape[: x.ndim - len(self.in_shape)], *self.out_shape
+        )
 
     def multiply_adjoint_real(self, y: Tensor) -> Tensor:
-        return _by_groups(y.flatten(-2), self.matrix().mT)
+        return _by_groups(y.flatten(-2), self.matrix().mT, self.groups)
 
 
 class AxisSynthesis(RealOperator):
@@ -84,7 +86,7 @@ class AxisSynthesis(RealOperator):
 
     def __init__(self, table: Table, n: int, modes: int, groups: int = 1) -> None:
         super().__init__()
-        self.table = table
+        self.table, self.groups = table, groups
         self.in_shape, self.out_shape = (modes, 2), (n,)
         if groups > 1:
             self.in_shape, self.out_shape = (groups, modes, 2), (groups, n)
@@ -97,17 +99,17 @@ class AxisSynthesis(RealOperator):
         return 2 * batch * self.out_features * self.in_shape[-2] * 2
 
     def multiply_real(self, x: Tensor) -> Tensor:
-        return _by_groups(x.flatten(-2), self.matrix())
+        return _by_groups(x.flatten(-2), self.matrix(), self.groups)
 
     def multiply_adjoint_real(self, y: Tensor) -> Tensor:
-        return _by_groups(y, self.matrix().mT).reshape(
+        return _by_groups(y, self.matrix().mT, self.groups).reshape(
             *y.shape[: y.ndim - len(self.out_shape)], *self.in_shape
         )
 
 
-def _by_groups(x: Tensor, matrices: Tensor) -> Tensor:
+def _by_groups(x: Tensor, matrices: Tensor, groups: int) -> Tensor:
     """x (..., groups, in), or (..., in) where there is one group, times each group's matrix."""
-    if len(matrices) == 1:
+    if groups == 1:
         return x @ matrices[0]
     return (x[..., None, :] @ matrices)[..., 0, :]
 

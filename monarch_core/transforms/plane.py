@@ -76,11 +76,15 @@ class PlaneOperator(RealOperator):
             x = self.shear(x.flatten(1)).view(x.shape)
         x = x.mT if self.x_first else x
         (f, s, t), (k, l) = x.shape, self.kept
-        x = x.transpose(0, 1) if self.first.per_line else x.reshape(len(first), f * s // len(first), t)
+        x = (
+            x.transpose(0, 1)
+            if self.first.per_line
+            else x.reshape(first.shape[0], f * s // first.shape[0], t)
+        )
         z = torch.bmm(x, first)
         have, want = "sfk" if self.first.per_line else "fsk", "kfs" if self.second.per_line else "fks"
         z = rearranged(z.view(*z.shape[:2], k, 2), have, want, f=f, s=s, k=k)
-        z = product(z.view(len(second), k * f // len(second), s, 2), second)
+        z = product(z.view(second.shape[0], k * f // second.shape[0], s, 2), second)
         z = rearranged(z, want[:2] + "l", "klf", f=f, k=k, l=l)
         return z.view(k * l, channels, batch, 2)
 
@@ -90,10 +94,10 @@ class PlaneOperator(RealOperator):
         f, (k, l), (s, t) = channels * batch, self.kept, self.grid[::-1] if self.x_first else self.grid
         have = "kf" if self.second.per_line else "fk"
         z = rearranged(modes, "klf", have + "l", f=f, k=k, l=l)
-        z = product(z.view(len(second), k * f // len(second), l, 2), second)
+        z = product(z.view(second.shape[0], k * f // second.shape[0], l, 2), second)
         want = "sfk" if self.first.per_line else "fsk"
         z = rearranged(z, have + "s", want, f=f, k=k, s=s)
-        x = torch.bmm(z.view(len(first), s * f // len(first), 2 * k), first)
+        x = torch.bmm(z.view(first.shape[0], s * f // first.shape[0], 2 * k), first)
         lines_first = self.first.per_line
         x = x.view(s, channels, batch, t).movedim(0, 2) if lines_first else x.view(channels, batch, s, t)
         x = x.mT if self.x_first else x
