@@ -64,6 +64,10 @@ class Geometry(ABC):
         """The place of every point (row, column), rounded so that equal places are equal."""
 
     @abstractmethod
+    def features(self, rows: int, columns: int) -> "Tensor":
+        """Smooth functions on the domain that tell its points apart: (row, column, feature), float64."""
+
+    @abstractmethod
     def picture(self, field: "Tensor") -> "Tensor":
         """A field (row, column) as an image whose first line is its top."""
 
@@ -145,6 +149,22 @@ class Box(Geometry):
         )
         return x[:, None].minimum(y).round(decimals=9)
 
+    def features(self, rows: int, columns: int) -> "Tensor":
+        """Sine and cosine of a periodic axis; from -1 to 1 between walls."""
+        import torch
+
+        found = []
+        for axis, (points, bounded) in enumerate(
+            zip(self.coordinates(rows, columns), self.bounded, strict=True)
+        ):
+            angle = 2 * torch.pi * points
+            kinds = [2 * points - 1] if bounded else [angle.sin(), angle.cos()]
+            found += [
+                kind[:, None].expand(rows, columns) if axis == 0 else kind.expand(rows, columns)
+                for kind in kinds
+            ]
+        return torch.stack(found, -1)
+
     def picture(self, field: "Tensor") -> "Tensor":
         """x to the right, y upwards."""
         return field.T.flip(0)
@@ -196,6 +216,14 @@ class Sphere(Geometry):
 
     def positions(self, rows: "Tensor", columns: "Tensor") -> "Tensor":
         return (90 - rows.rad2deg()).round(decimals=6)[:, None].expand(-1, len(columns))
+
+    def features(self, rows: int, columns: int) -> "Tensor":
+        """The Cartesian coordinates of the points of the unit sphere."""
+        import torch
+
+        theta, phi = self.coordinates(rows, columns)
+        ring, height = theta.sin()[:, None], theta.cos()[:, None]
+        return torch.stack((ring * phi.cos(), ring * phi.sin(), height.expand(rows, columns)), -1)
 
     def picture(self, field: "Tensor") -> "Tensor":
         """The map, north above."""

@@ -1,0 +1,278 @@
+"""Transport: a field carried by velocities that a network gives.
+
+Fine scales of a flow are carried by it rather than made anew in every step, and no truncated transform can move them.
+Here a network gives two velocities at every point, one for each half of the step. Points are followed back along the
+characteristics, by the midpoint rule in each half, and the field is sampled where they come from:
+
+    b   = later(x + later(x) / 2)                   the second half of the step, back from x
+    a   = earlier(x + earlier(x) / 2)               the first half
+    x'  = x + b + a(x + b)
+    moved(x) = (1 + K) field (x')
+
+K is a learned filter, a convolution that begins at zero; it mends what sampling and diffusion do to each
+wavenumber. It assumes that something is carried, not which equation carries it.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import grid_sample
+
+from data.fields.geometry import Box, Geometry, Sphere
+from monarch_core import PlaneTransform
+
+REACH = 8.0
+"""Points that a velocity of 1 carries a field in half a step: networks give numbers of order 0.1 at the start."""
+MARGIN = 3
+"""Rows and columns beyond the grid that a spline may need."""
+TINY = 1e-20
+"""Keeps the root of a square differentiable at zero."""
+
+
+class Surface(ABC, nn.Module):
+    """A grid on which points move: the positions of its points, what a displacement does, and values between them.
+
+    Between the points a field is its cubic spline, which is exact at the points and of fourth order between them.
+    """
+
+    vectors: int
+    """Components of a position."""
+
+    @abstractmethod
+    def points(self) -> Tensor:
+        """The positions of the points, (x, y, component)."""
+
+    @abstractmethod
+    def vector(self, velocity: Tensor) -> Tensor:
+        """Two numbers per point (batch, x, y, 2) as displacements of positions (batch, x, y, component)."""
+
+    @abstractmethod
+    def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
+        """Where a displacement leads from a position."""
+
+    @abstractmethod
+    def sample(self, field: Tensor, position: Tensor, fine: bool = False) -> Tensor:
+        """A field (batch, x, y, channel) at positions (batch, x, y, component).
+
+        A `fine` field is first interpolated to twice as many points where that is exact, along periodic axes.
+        """
+
+    def origins(self, velocities: Tensor) -> Tensor:
+        """The positions from which each point is reached: velocities (batch, x, y, 4), of the earlier half first."""
+        points = self.points()
+        halves = [self.vector(part) for part in velocities.split(2, dim=-1)]
+        earlier, later = (self.sample(half, self.moved(points, half / 2)) for half in halves)
+        halfway = self.moved(points, later)
+        return self.moved(halfway, self.sample(earlier, halfway))
+
+
+class Plane(Surface):
+    """A box; positions are (row, column) in points. Periodic axes wrap around, at walls positions are clamped."""
+
+    vectors = 2
+    base: Tensor
+
+    def __init__(self, resolution: tuple[int, int], geometry: Box) -> None:
+        super().__init__()
+        self.resolution, self.walls = resolution, geometry.bounded
+        rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
+        _constant(self, "base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
+        for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
+            _constant(self, f"spline{axis}", spline_between_walls(n) if wall else spline_around(n))
+            _constant(self, f"fine{axis}", torch.eye(0) if wall else spline_around(2 * n) @ upsampling(n))
+
+    def points(self) -> Tensor:
+        return self.base
+
+    def vector(self, velocity: Tensor) -> Tensor:
+        return REACH * velocity
+
+    def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
+        return position.to(displacement.dtype) + displacement
+
+    def sample(self, field: Tensor, position: Tensor, fine: bool = False) -> Tensor:
+        image, places = field.permute(0, 3, 1, 2), []
+        for axis, (n, wall) in enumerate(zip(self.resolution, self.walls, strict=True)):
+            finer = fine and not wall
+            matrix = getattr(self, f"fine{axis}" if finer else f"spline{axis}").to(image.dtype)
+            image = matrix @ image if axis == 0 else image @ matrix.mT
+            place = position[..., axis]
+            # Walls are half a point beyond the first and the last point.
+            place = place.clamp(-0.5, n - 0.5) if wall else torch.remainder(place, n)
+            places.append((2 if finer else 1) * place + MARGIN)
+        for axis, wall in zip((-2, -1), self.walls, strict=True):
+            image = _beyond_walls(image, axis) if wall else _around(image, axis)
+        return spline_values(image, places[0], places[1])
+
+
+class Globe(Surface):
+    """A sphere; positions are points of the unit sphere in space, displacements lead along great circles."""
+
+    vectors = 3
+    base: Tensor
+    east: Tensor
+    south: Tensor
+    colatitudes: Tensor
+    spline: Tensor
+    meridian: Tensor
+
+    def __init__(self, resolution: tuple[int, int], geometry: Sphere) -> None:
+        super().__init__()
+        self.resolution = resolution
+        theta, phi = geometry.coordinates(*resolution)
+        sin_phi, cos_phi = phi.sin().expand(resolution), phi.cos().expand(resolution)
+        cos_theta = theta.cos()[:, None].expand(resolution)
+        sin_theta = theta.sin()[:, None].expand(resolution)
+        zero = torch.zeros(resolution, dtype=torch.float64)
+        _constant(self, "base", torch.stack((sin_theta * cos_phi, sin_theta * sin_phi, cos_theta), -1))
+        _constant(self, "east", torch.stack((-sin_phi, cos_phi, zero), -1))
+        _constant(self, "south", torch.stack((cos_theta * cos_phi, cos_theta * sin_phi, -sin_theta), -1))
+        _constant(self, "colatitudes", theta)
+        _constant(self, "spline", spline_around(resolution[1]))
+        _constant(self, "meridian", spline_around(2 * resolution[0])[: resolution[0]])
+
+    def points(self) -> Tensor:
+        return self.base
+
+    def vector(self, velocity: Tensor) -> Tensor:
+        """Components to the south and to the east, in angles of a row."""
+        angle = REACH * torch.pi / self.resolution[0] * velocity
+        return angle[..., :1] * self.south.to(velocity) + angle[..., 1:] * self.east.to(velocity)
+
+    def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
+        p = position.to(displacement.dtype)
+        tangent = displacement - (displacement * p).sum(-1, keepdim=True) * p
+        angle = (tangent.square().sum(-1, keepdim=True) + TINY).sqrt()
+        return angle.cos() * p + (angle.sin() / angle) * tangent
+
+    def sample(self, field: Tensor, position: Tensor, fine: bool = False) -> Tensor:
+        columns = self.resolution[1]
+        image = field.permute(0, 3, 1, 2) @ self.spline.to(field.dtype).mT
+        # A meridian goes on beyond the pole, half a turn away, and closes to a circle.
+        circle = torch.cat((image, _other_side(image).flip(-2)), -2)
+        image = self.meridian.to(field.dtype) @ circle
+        beyond = _other_side(image)
+        image = torch.cat((beyond[..., :MARGIN, :].flip(-2), image, beyond[..., -MARGIN:, :].flip(-2)), -2)
+        x, y, z = position.unbind(-1)
+        ring = (x.square() + y.square() + TINY).sqrt()
+        column = torch.remainder(torch.atan2(y, x) * (columns / (2 * torch.pi)), columns)
+        return spline_values(_around(image, -1), self._row(torch.atan2(ring, z)) + MARGIN, column + MARGIN)
+
+    def _row(self, theta: Tensor) -> Tensor:
+        """The row of a colatitude, a number between rows; the rows beyond the poles mirror the first and the last."""
+        known = self.colatitudes.to(theta)
+        known = torch.cat((-known[:1], known, 2 * torch.pi - known[-1:]))
+        above = torch.searchsorted(known, theta.detach().contiguous()).clamp(1, len(known) - 1)
+        low, high = known[above - 1], known[above]
+        return above - 2 + (theta - low) / (high - low)
+
+
+def surface(resolution: tuple[int, int], geometry: Geometry) -> Surface:
+    """The surface of a geometry."""
+    if isinstance(geometry, Sphere):
+        return Globe(resolution, geometry)
+    assert isinstance(geometry, Box)
+    return Plane(resolution, geometry)
+
+
+class Transport(nn.Module):
+    """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), after a learned filter."""
+
+    VELOCITIES = 4
+    """Channels that a network gives: a velocity for each half of the step."""
+
+    def __init__(self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1) -> None:
+        super().__init__()
+        self.geometry, self.surface = geometry, surface(resolution, geometry)
+        start = "dct" if any(geometry.bounded) else "dft"
+        self.transform = PlaneTransform(resolution, (resolution[0] // 2, resolution[1] // 2), start=start)
+        # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
+        self.filter = nn.Parameter(torch.zeros(self.transform.num_modes, fields, 1, 1))
+
+    def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
+        filtered = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
+        return self.surface.sample(filtered, self.surface.origins(velocities), fine=True)
+
+    def flops(self) -> int:
+        """Real operations on one sample: the filter, and four bilinear samplings for each value of a spline."""
+        rows, columns = self.transform.grid
+        fields = self.filter.shape[1]
+        values = (3 * self.surface.vectors + fields) * rows * columns
+        there, back = self.transform.analysis.flops(fields), self.transform.synthesis.flops(fields)
+        return there + back + 4 * 8 * values
+
+
+def upsampling(n: int) -> Tensor:
+    """The matrix (2n, n) that interpolates a periodic function by its Fourier series, float64."""
+    spectrum = torch.fft.rfft(torch.eye(n, dtype=torch.float64), dim=0)
+    if n % 2 == 0:
+        spectrum[-1] *= 0.5  # half of the highest frequency belongs to its negative
+    padded = torch.zeros(n + 1, n, dtype=spectrum.dtype)
+    padded[: len(spectrum)] = spectrum
+    return 2 * torch.fft.irfft(padded, n=2 * n, dim=0)
+
+
+def spline_around(n: int) -> Tensor:
+    """The matrix from the values of a periodic function to the coefficients of its cubic spline, float64."""
+    eye = torch.eye(n, dtype=torch.float64)
+    return torch.linalg.inv((4 * eye + eye.roll(1, 0) + eye.roll(-1, 0)) / 6)
+
+
+def spline_between_walls(n: int) -> Tensor:
+    """The same of a function that is mirrored at walls half a point beyond its first and last point."""
+    eye = torch.eye(n, dtype=torch.float64)
+    beside = torch.diag(torch.ones(n - 1, dtype=torch.float64), 1)
+    values = 4 * eye + beside + beside.T
+    values[0, 0] = values[-1, -1] = 5
+    return torch.linalg.inv(values / 6)
+
+
+def spline_values(coefficients: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """The cubic spline (batch, channel, row, column) at places in points: (batch, x, y, channel).
+
+    Along an axis the four weights of a cubic B-spline are positive, so two pairs of neighbours are each one linear
+    interpolation (Sigg and Hadwiger 2005): four bilinear samplings, which every device has, instead of 16 points.
+    """
+    height, width = coefficients.shape[-2:]
+    half = coefficients.dtype in (torch.bfloat16, torch.float16)  # would lose the place of a point
+    image = coefficients.float() if half else coefficients
+    total: Tensor | None = None
+    across = _linear_pairs(column.to(image.dtype))
+    for weight, y in _linear_pairs(row.to(image.dtype)):
+        for other, x in across:
+            place = torch.stack((x * (2 / (width - 1)) - 1, y * (2 / (height - 1)) - 1), -1)
+            part = (weight * other)[:, None] * grid_sample(image, place, align_corners=True)
+            total = part if total is None else total + part
+    assert total is not None
+    return total.to(coefficients.dtype).permute(0, 2, 3, 1)
+
+
+def _linear_pairs(place: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Weight and place of two linear interpolations whose sum is a cubic B-spline."""
+    whole = place.detach().floor()
+    t = place - whole
+    first, last = (1 - t) ** 3 / 6, t**3 / 6
+    second = (4 - 6 * t**2 + 3 * t**3) / 6
+    lower, third = first + second, 1 - first - second - last
+    upper = third + last
+    return [(lower, whole - 1 + second / lower), (upper, whole + 1 + last / upper)]
+
+
+def _around(image: Tensor, axis: int) -> Tensor:
+    n = image.shape[axis]
+    return torch.cat((image.narrow(axis, n - MARGIN, MARGIN), image, image.narrow(axis, 0, MARGIN)), axis)
+
+
+def _beyond_walls(image: Tensor, axis: int) -> Tensor:
+    before, after = image.narrow(axis, 0, MARGIN), image.narrow(axis, image.shape[axis] - MARGIN, MARGIN)
+    return torch.cat((before.flip(axis), image, after.flip(axis)), axis)
+
+
+def _other_side(image: Tensor) -> Tensor:
+    """The longitudes half a turn away."""
+    return image.roll(image.shape[-1] // 2, -1)
+
+
+def _constant(module: nn.Module, name: str, value: Tensor) -> None:
+    module.register_buffer(name, value, persistent=False)
