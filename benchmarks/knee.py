@@ -17,9 +17,9 @@ from data.knee.anatomy import render
 from data.knee.config import acquired_grid, calibration_region, field_of_view
 from data.knee.scanner import Protocol, Scanner
 from data.knee.subject import Subject
-from data.sense import adjoint, centre
-from data.skm_tea.layout import SCANS, mask_key
-from data.skm_tea.scan import SkmTeaScan
+from data.scans.sense import Sense, centre
+from data.scans.skm_tea.layout import SCANS, mask_key
+from data.scans.skm_tea.scan import SkmTeaScan
 
 ACCELERATIONS = (2.0, 3.0, 4.0)
 
@@ -34,7 +34,7 @@ def psnr(scan: SkmTeaScan, acceleration: float, echo: int) -> float:
     squares, highest = 0.0, 0.0
     for index in range(scan.num_slices):
         kspace, maps, target = scan.read(index, echo)
-        error = adjoint(kspace, maps, mask).abs() - target.abs()
+        error = Sense(maps, mask).adjoint(kspace).abs() - target.abs()
         squares += float(error.square().sum())
         highest = max(highest, float(target.abs().max()))
     return float(20 * np.log10(highest / np.sqrt(squares / np.prod(scan.matrix_shape))))
@@ -42,7 +42,7 @@ def psnr(scan: SkmTeaScan, acceleration: float, echo: int) -> float:
 
 def map_error(scan: SkmTeaScan, step: int) -> float:
     """RMS over the anatomy, both maps with unit sum of squares and their phase aligned; every `step`-th slice."""
-    with h5py.File(scan.file.path) as file:
+    with h5py.File(scan.path) as file:
         seed, noise, coils = (file.attrs[name] for name in ("subject_seed", "noise", "coils"))
     shape, grid = scan.matrix_shape, acquired_grid(scan.matrix_shape)
     protocol = Protocol(shape, field_of_view(shape), grid, calibration_region(grid), int(coils), float(noise))

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from data.skm_tea.layout import ScanRecord, create_scan, scan_path, write_annotations
+from data.scans.skm_tea.layout import ScanRecord, create_scan, scan_path, write_annotations
 from mri.losses import penalty
 from mri.models.msense import MSense
 from mri.models.sense import Sense

@@ -14,14 +14,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import torch
-from data.making import reproducible_cpu, worker_environment
 from torch import Tensor
 
-from data.navier_stokes.config import Flow, GenerateConfig, Precision
+from data.fields.options import Precision
+from data.navier_stokes.config import Flow, GenerateConfig
 from data.navier_stokes.fno_scheme import fno_scheme
-from data.navier_stokes.generate import POINTS_AT_ONCE, solve_samples
+from data.navier_stokes.generate import solve_samples
 from data.navier_stokes.initial import initial_field
 from data.navier_stokes.solver import NavierStokes, fno_forcing
+from data.parallel import reproducible_cpu, worker_environment
 from lab.cli import run
 from lab.progress import clock
 from lab.table import Cell, Column, Table
@@ -57,7 +58,7 @@ def speed(config: BenchmarkConfig) -> None:
     precisions: tuple[Precision, ...] = ("float64", "float32")
     for nu in VISCOSITIES:
         for precision in precisions:
-            flow = GenerateConfig(nu=nu, precision=precision).flow
+            flow = GenerateConfig(nu=nu, precision=precision).settings
             published = per_step * flow.final_time / FNO_DT
             ours = seconds_per_trajectory(flow)
             row: dict[str, Cell] = {"nu": f"{nu:g}", "precision": precision, "grid": flow.grid}
@@ -85,7 +86,7 @@ def seconds_per_trajectory(flow: Flow) -> float:
 
 
 def _time_batch(flow: Flow) -> float:
-    samples = range(max(1, POINTS_AT_ONCE["cpu"] // flow.grid**2))
+    samples = range(flow.together)
     solve_samples(Flow(**vars(flow) | {"final_time": 1}), samples)
     start = time.process_time()
     solve_samples(flow, samples)
@@ -104,7 +105,7 @@ def grids(config: BenchmarkConfig) -> None:
     ]
     table = Table(columns)
     for nu in VISCOSITIES:
-        flow = GenerateConfig(nu=nu).flow
+        flow = GenerateConfig(nu=nu).settings
         samples = [0] if nu == 1e-5 else [0, 1]
         usual = last_frames(flow, samples)
         finer = last_frames(Flow(**vars(flow) | {"grid": 2 * flow.grid}), samples)

@@ -1,4 +1,4 @@
-"""HDF5 files for reading: opened late, once a process, with errors that name the file."""
+"""HDF5 files for reading: opened late, once per process, with errors that name the file."""
 
 import os
 from collections.abc import Sequence
@@ -80,6 +80,17 @@ class Hdf5File:
             raise UserError(
                 f"{self.path} is not a whole HDF5 file ({_brief(error)}); fetch it again."
             ) from error
+
+
+def num_axes(path: Path, name: str) -> int | None:
+    """How many axes a data set has; None if the file is not HDF5 or has no such data set."""
+    if not (path.is_file() and h5py.is_hdf5(path)):
+        return None
+    file = Hdf5File(path)
+    try:
+        return len(file.dataset(name).shape) if name in file else None
+    finally:
+        file.close()
 
 
 def _brief(error: OSError) -> str:

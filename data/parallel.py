@@ -17,6 +17,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,10 +92,7 @@ def in_processes(
         return
     # Spawned, not forked: a forked process inherits the locks of torch and HDF5 in whatever state they are.
     spawn = multiprocessing.get_context("spawn")
-    with (
-        worker_environment(),
-        ProcessPoolExecutor(workers, spawn, _end_with_parent, (at_start,)) as pool,
-    ):
+    with worker_environment(), ProcessPoolExecutor(workers, spawn, _end_with_parent, (at_start,)) as pool:
         futures = [pool.submit(function, task) for task in tasks]
         try:
             for done in as_completed(futures):
@@ -105,6 +104,19 @@ def in_processes(
             ) from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_groups(samples: Sequence[int], size: int, solve: Callable[[range], Iterable[Array]]) -> Array:
+    """Samples that are solved `size` at a time, always with the same others: sample i with those of equal i // size.
+
+    The last bits of a product or a Fourier transform can depend on how many others are computed with it, and a sample
+    must not depend on which others were asked for.
+    """
+    made: dict[int, Array] = {}
+    for group in sorted({sample // size for sample in samples}):
+        members = range(group * size, (group + 1) * size)
+        made.update(zip(members, solve(members), strict=True))
+    return np.stack([made[sample] for sample in samples])
 
 
 def cpu_count() -> int:
@@ -172,24 +184,18 @@ def _refuse_other_data(job: Job) -> None:
 
 def _make_samples(job: Job, parts: Path) -> None:
     missing = [sample for sample in job.samples if not _is_whole(_part(parts, sample), job.shape)]
-    size = max(1, min(job.batch_size, math.ceil(len(missing) / job.workers)))
-    batches = [missing[i : i + size] for i in range(0, len(missing), size)]
+    batches = [list(batch) for _, batch in groupby(missing, key=lambda sample: sample // job.batch_size)]
     with Progress(len(job.samples), job.label) as progress:
         progress.skip(len(job.samples) - len(missing))
-        for count in in_processes(_SolveAndStore(job.solve, parts), batches, job.workers):
+        for count in in_processes(partial(_solve_and_store, job.solve, parts), batches, job.workers):
             progress.advance(count)
 
 
-@dataclass(frozen=True)
-class _SolveAndStore:
-    solve: Callable[[list[int]], Array]
-    parts: Path
-
-    def __call__(self, samples: list[int]) -> int:
-        for sample, values in zip(samples, self.solve(samples), strict=True):
-            with atomic_path(_part(self.parts, sample)) as temporary:
-                np.save(temporary, values)
-        return len(samples)
+def _solve_and_store(solve: Callable[[list[int]], Array], parts: Path, samples: list[int]) -> int:
+    for sample, values in zip(samples, solve(samples), strict=True):
+        with atomic_path(_part(parts, sample)) as temporary:
+            np.save(temporary, values)
+    return len(samples)
 
 
 def _assemble(job: Job, parts: Path) -> None:

@@ -6,14 +6,14 @@ from typing import cast
 
 import numpy as np
 import torch
+from lab.gather import FinishedRun, finished_runs
 
 from data.masks.pool import density
 from data.masks.spec import Kind
-from data.slices import Scan
+from data.scans.scan import Scan
 from lab.console import say
 from lab.errors import UserError
 from lab.files import write_text
-from lab.gather import FinishedRun, finished_runs
 from lab.paths import runs_dir
 from lab.progress import Progress
 from lab.table import Table

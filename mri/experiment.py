@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from data.masks.pool import draw
-from data.sense import sample
-from data.slices import Slice
+from data.scans.sense import sample
+from data.scans.slices import Slice
 from lab.experiment import Experiment
 from mri.config import Loss, TrainConfig
 from mri.losses import penalty, slice_ssim

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from data.sense import fft2c, ifft2c
+from data.scans.sense import fft2c, ifft2c
 from lab import plot
 from monarch_core import GridMonarch, LinearOperator, Separable
 from mri.metrics import Complex, psnr

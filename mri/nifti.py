@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from data.skm_tea.layout import ORIENTATION
-from data.skm_tea.scan import SkmTeaScan
-from data.slices import Scan
+from data.scans.scan import Scan
 from lab.errors import UserError
 from lab.files import atomic_path
 
@@ -42,11 +40,10 @@ def write_nifti(path: str | Path, volumes: NDArray[np.float32], scan: Scan) -> P
 
 def affine(scan: Scan) -> NDArray[np.float64]:
     """Voxel indices to millimetres towards right, front and head; the origin is in the middle of the volume."""
-    record = scan.record if isinstance(scan, SkmTeaScan) else None
     matrix = np.eye(4)
     matrix[:3, :3] = 0
     towards = {"R": (0, 1), "L": (0, -1), "A": (1, 1), "P": (1, -1), "S": (2, 1), "I": (2, -1)}
-    for axis, name in enumerate(record.orientation if record else ORIENTATION):
+    for axis, name in enumerate(scan.orientation):
         world, sign = towards[name[1]]  # "SI" runs from head to foot
         matrix[world, axis] = sign * scan.voxel_spacing[axis]
     middle = np.array([(n - 1) / 2 for n in scan.matrix_shape])

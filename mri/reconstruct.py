@@ -11,7 +11,7 @@ def reconstruct(config: ReconstructConfig) -> None:
     import numpy as np
     import torch
 
-    from data.scans import open_scan
+    from data.scans.reader import open_scan
     from lab.cli import existing_file
     from lab.console import say
     from lab.progress import Progress

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from data.masks.pool import MaskPool, pad
 from data.masks.spec import Kind, MaskSpec
-from data.skm_tea.scan import SkmTeaScan
-from data.slices import Scan
+from data.scans.scan import Scan
 from lab.errors import UserError
 from mri.sources import plane_of
 
@@ -49,7 +48,7 @@ def measured(kspace: Tensor) -> Tensor:
 
 
 def _stored(scan: Scan, acceleration: float, kind: Kind) -> Tensor | None:
-    return scan.mask(acceleration) if kind == "poisson" and isinstance(scan, SkmTeaScan) else None
+    return scan.mask(acceleration) if kind == "poisson" else None
 
 
 def random_shift(kspace: Tensor, maps: Tensor, target: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from lab.gather import FinishedRun
 from torch import Tensor
 
 from data.masks.spec import Kind
-from data.slices import Scan
+from data.scans.scan import Scan
 from lab.errors import UserError
 from lab.files import fingerprint, read_json, write_json
-from lab.gather import FinishedRun
 from lab.presets import read_preset
 from lab.progress import Progress
 from mri import volume

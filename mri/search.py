@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from data.masks.pool import draw
-from data.sense import sample
-from data.slices import Slice, SliceDataset, collate
+from data.scans.sense import sample
+from data.scans.slices import Slice, SliceDataset, collate
 from lab.progress import Progress
 from mri.config import TrainConfig
 from mri.experiment import normalised

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.fastmri.scan import FastMriScan
-from data.scans import load_scans
-from data.selection import Selection
-from data.skm_tea.layout import SPLITS, annotation_path
-from data.skm_tea.split import ROOT_VARIABLE, read_annotations
-from data.slices import Scan
+from data.scans.reader import load_scans
+from data.scans.scan import Scan
+from data.scans.selection import Selection
+from data.scans.skm_tea.format import ROOT_VARIABLE, read_annotations
+from data.scans.skm_tea.layout import SPLITS, annotation_path
 from lab.console import say
 from lab.errors import UserError
 from lab.files import fingerprint
@@ -37,13 +36,12 @@ class Source:
 
     def origin(self, scan: Scan) -> str:
         """What kind of data a scan is; files that are not a scanner's own say so themselves."""
-        marked = scan.file.file.attrs.get("origin")
-        return str(marked or ("fastMRI" if isinstance(scan, FastMriScan) else "SKM-TEA"))
+        return scan.origin
 
     def describe(self, train: list[Scan], validation: list[Scan]) -> dict[str, Any]:
         """What the manifest of a run keeps: kind, folder, scans, and a fingerprint of them."""
         listed = {
-            name: [[scan.scan_id, scan.file.path.stat().st_size] for scan in scans]
+            name: [[scan.scan_id, scan.path.stat().st_size] for scan in scans]
             for name, scans in (("train", train), ("validation", validation))
         }
         return {

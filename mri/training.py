@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from data.masks.pool import density
-from data.slices import Slice, SliceDataset, collate
+from data.scans.slices import Slice, SliceDataset, collate
 from lab import weights
 from lab.console import say
 from lab.files import write_text

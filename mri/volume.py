@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from data.sense import sample
-from data.slices import Scan
+from data.scans.scan import Scan
+from data.scans.sense import sample
 from mri.metrics import Complex
 from mri.models.method import Method
 from mri.models.registry import check_plane, to_device

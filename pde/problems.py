@@ -37,26 +37,22 @@ class Symmetry:
 
     def image(self, fields: "Tensor", steps: "Tensor") -> "Tensor":
         """Each sample after a number of repetitions of its own, less than the order."""
-        if self.move.startswith("turn"):
-            return self._turned(fields, steps)
-        moved = self._moved(fields)
-        return moved.where((steps == 1).view(-1, *[1] * (fields.ndim - 1)), fields)
-
-    def _moved(self, fields: "Tensor") -> "Tensor":
         kind, _, axis = self.move.partition(" ")
+        if kind == "turn":
+            return _turned(fields, AXES[axis], steps)
         image = fields.transpose(*AXES.values()) if kind == "transpose" else fields.flip(AXES[axis])
         image = image.flip(-1) if self.vector else image.clone()
         image[..., list(self.odd)] *= -1
-        return image
+        return image.where((steps == 1).view(-1, *[1] * (fields.ndim - 1)), fields)
 
-    def _turned(self, fields: "Tensor", steps: "Tensor") -> "Tensor":
-        import torch
 
-        axis = AXES[self.move.removeprefix("turn ")]
-        points = torch.arange(fields.shape[axis], device=fields.device)
-        source = (points - steps[:, None]) % fields.shape[axis]
-        which = torch.arange(len(fields), device=fields.device)[:, None]
-        return fields.transpose(1, axis)[which, source].transpose(1, axis)
+def _turned(fields: "Tensor", axis: int, steps: "Tensor") -> "Tensor":
+    import torch
+
+    points = torch.arange(fields.shape[axis], device=fields.device)
+    source = (points - steps[:, None]) % fields.shape[axis]
+    which = torch.arange(len(fields), device=fields.device)[:, None]
+    return fields.transpose(1, axis)[which, source].transpose(1, axis)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,6 @@
 import ast
 import dataclasses
 import importlib
-import os
-import re
-import shutil
-import subprocess
-import sys
 import typing
 from pathlib import Path
 from typing import Any
@@ -96,7 +91,9 @@ def another_start(hint: Any) -> Any:
 
 
 def run_with(package: str, model: str, **changed: Any) -> FinishedRun:
-    return FinishedRun(Path("run"), defaults(config_class(package), model) | changed, {"data": {"source": "same"}})
+    return FinishedRun(
+        Path("run"), defaults(config_class(package), model) | changed, {"data": {"source": "same"}}
+    )
 
 
 def options_of(package: str) -> list[tuple[str, str, str]]:

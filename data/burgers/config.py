@@ -1,7 +1,7 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from data.fields.options import GeneratorOptions, Precision, Settings
 from lab.errors import UserError
@@ -11,8 +11,8 @@ from lab.errors import UserError
 class Burgers(Settings):
     """A viscous flow without pressure in the unit square, at rest on all four walls."""
 
-    problem: ClassVar[str] = "burgers-walls"
-    numbers_version: ClassVar[int] = 1
+    problem = "burgers-walls"
+    numbers_version = 1
 
     nu: float
     frames: int
@@ -46,14 +46,9 @@ class Burgers(Settings):
 class GenerateConfig(GeneratorOptions[Burgers]):
     """Options of the generator."""
 
-    package: ClassVar[str] = "data.burgers"
-    kind: ClassVar[type[Any]] = Burgers
-    unusual: ClassVar[tuple[str, ...]] = (
-        "dt{interval:g}",
-        "grid{grid}",
-        "std{initial_std:g}",
-        "{precision}",
-    )
+    package = "data.burgers"
+    kind = Burgers
+    unusual = ("dt{interval:g}", "grid{grid}", "std{initial_std:g}", "{precision}")
 
     num_samples: int = 1200
     """Number of trajectories."""

@@ -1,7 +1,7 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from data.fields.options import GeneratorOptions, Settings
 from lab.errors import UserError
@@ -11,8 +11,8 @@ from lab.errors import UserError
 class Darcy(Settings):
     """Darcy flow in a random medium of two permeabilities, as in the FNO paper."""
 
-    problem: ClassVar[str] = "darcy"
-    numbers_version: ClassVar[int] = 1
+    problem = "darcy"
+    numbers_version = 1
 
     grid: int
     high: float
@@ -37,9 +37,9 @@ class Darcy(Settings):
 class GenerateConfig(GeneratorOptions[Darcy]):
     """Options of the generator."""
 
-    package: ClassVar[str] = "data.darcy"
-    kind: ClassVar[type[Any]] = Darcy
-    unusual: ClassVar[tuple[str, ...]] = ("grid{grid}", "a{high:g}-{low:g}")
+    package = "data.darcy"
+    kind = Darcy
+    unusual = ("grid{grid}", "a{high:g}-{low:g}")
 
     num_samples: int = 1200
     """Number of samples, each a permeability and its pressure."""

@@ -21,4 +21,4 @@ def join(config: JoinConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m data.fields", {"show": show, "join": join}))
+    sys.exit(run("python -m data.fields", {"": show, "show": show, "join": join}))

@@ -29,13 +29,11 @@ def ensure(config: GeneratorOptions[Any]) -> Path:
     A file in datasets/ with the same settings and more samples serves as well; its first ones are these.
     """
     settings = config.settings
-    if not config.path.exists():
-        for path in sorted(datasets_dir().glob(f"{settings.problem.replace('-', '_')}_*.h5")):
-            with suppress(UserError):  # a damaged file is no concern of this one
-                if file.holds(path, settings.fingerprint, config.samples):
-                    return path
-    elif file.holds(config.path, settings.fingerprint, config.samples):
-        return config.path
+    others = datasets_dir().glob(f"{settings.problem.replace('-', '_')}_*.h5")
+    for path in [config.path] if config.path.exists() else sorted(others):
+        with suppress(UserError):  # a damaged file is no concern of this one
+            if file.holds(path, settings.fingerprint, config.samples):
+                return path
     return generate(config)
 
 

@@ -120,10 +120,10 @@ class Box(Geometry):
 
     @property
     def symmetries(self) -> tuple[Move, ...]:
-        mirrors: tuple[Move, ...] = ("mirror rows", "mirror columns")
-        turns: tuple[tuple[Move, Boundary], ...] = (("turn rows", self.rows), ("turn columns", self.columns))
-        square: tuple[Move, ...] = ("transpose",) if self.rows == self.columns else ()
-        return mirrors + square + tuple(move for move, boundary in turns if boundary == "periodic")
+        moves: dict[Move, bool] = {"mirror rows": True, "mirror columns": True}
+        moves |= {"transpose": self.rows == self.columns}
+        moves |= {"turn rows": self.rows == "periodic", "turn columns": self.columns == "periodic"}
+        return tuple(move for move, possible in moves.items() if possible)
 
     @property
     def places(self) -> Regions:

@@ -43,13 +43,8 @@ class Fields(Dataset[Tensor]):
         self.source, self.path, self.stride = source, source.path, stride
         self.samples = range(len(source.samples)) if samples is None else samples
         self.frames = len(layout.times) if frames is None else frames
-        self.problem, self.names, self.inputs, self.static = (
-            layout.problem,
-            layout.names,
-            layout.inputs,
-            layout.static,
-        )
-        self.parameters, self.fingerprint = layout.parameters, layout.fingerprint
+        self.problem, self.static, self.fingerprint = layout.problem, layout.static, layout.fingerprint
+        self.names, self.inputs, self.parameters = layout.names, layout.inputs, layout.parameters
         self.grid: Grid = layout.grid if stride == 1 else layout.grid.every(stride)
         self.times = layout.times[: self.frames]
 
@@ -152,10 +147,8 @@ def open_fields(path: str | Path, *, num_samples: int | None = None, frames: int
     if not path.is_file():
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
     source = _source(path, num_samples, frames)
-    for what, wanted, there in (
-        ("samples", num_samples, len(source.samples)),
-        ("frames", frames, len(source.layout.times)),
-    ):
+    counts = ("samples", num_samples, len(source.samples)), ("frames", frames, len(source.layout.times))
+    for what, wanted, there in counts:
         if wanted is not None and wanted > there:
             raise UserError(f"{path} has {there} {what}, fewer than the {wanted} asked for; ask for {there}.")
     return Fields(source, None if num_samples is None else range(num_samples), frames)

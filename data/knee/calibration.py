@@ -2,7 +2,7 @@
 
 Uecker et al., Magn Reson Med 71:990, 2014. All small patches of the calibration k-space lie in a subspace;
 the projection onto it, averaged over every patch a sample belongs to, is a convolution with a matrix of
-kernels, hence in image space one small Hermitian matrix a pixel,
+kernels, hence in image space one small Hermitian matrix per pixel,
 
     H(r)_{cd} = 1/K  sum_{a, b} P_{(c, a), (d, b)} exp(-2 pi i (b - a) r / n),
 

@@ -23,7 +23,7 @@ NOISE_BY_SHAPE: Final = ((LAPTOP_SHAPE, 0.003), (FULL_SHAPE, 0.005))
 MASK_ACCELERATIONS: Final = (2.0, 3.0, 4.0)
 
 
-@dataclass
+@dataclass(frozen=True)
 class GenerateConfig:
     """Synthetic knees."""
 
@@ -32,7 +32,7 @@ class GenerateConfig:
     out: str | None = None
     """Folder to write (default: datasets/knees-<size>)."""
     size: Literal["laptop", "full"] = "laptop"
-    """laptop: 32 x 96 x 40, 10 MB a subject; full: 512 x 512 x 160, SKM-TEA's own, 3.1 GB a subject."""
+    """laptop: 32 x 96 x 40, 10 MB per subject; full: 512 x 512 x 160, SKM-TEA's own, 3.1 GB per subject."""
     shape: Shape | None = None
     """Matrix along (x, y, z) after zero-padding, instead of a size: --shape [64,128,40]."""
     coils: Literal[8, 16] = 8
@@ -41,12 +41,12 @@ class GenerateConfig:
     """Standard deviation of the complex noise of a k-space sample, where cartilage has signal 0.06
     (default: chosen by matrix size, so that zero-filled SENSE at acceleration 2 is near 33 and 35 dB)."""
     seed: int = 0
-    """Another seed is another population."""
+    """Another seed gives another population."""
     jobs: int = 0
-    """Processes (default: one a core)."""
+    """Processes (default: one per core)."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class FromImagesConfig:
     """Scans simulated from real magnitude images."""
 
@@ -63,10 +63,10 @@ class FromImagesConfig:
     noise: float = 0.004
     """Standard deviation of the complex noise of a k-space sample, relative to the brightest voxel."""
     seed: int = 0
-    """Of coils, phase and noise."""
+    """Seed of coils, phase and noise."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class ShowConfig:
     """Pictures of a data set in SKM-TEA's layout."""
 
@@ -115,7 +115,7 @@ def check(config: GenerateConfig) -> Shape:
     if config.subjects < 1:
         raise UserError(f"--subjects takes at least 1, not {config.subjects}.")
     if config.jobs < 0:
-        raise UserError(f"--jobs takes 0 (one a core) or more, not {config.jobs}.")
+        raise UserError(f"--jobs takes 0 (one per core) or more, not {config.jobs}.")
     if config.noise is not None and not 0 <= config.noise < 1:
         raise UserError(f"--noise takes a number from 0 to 1, not {config.noise:g}.")
     shape = config.shape or (FULL_SHAPE if config.size == "full" else LAPTOP_SHAPE)

@@ -27,7 +27,7 @@ from data.knee.generate import (
 )
 from data.knee.scanner import Protocol, Scanner, write_scan
 from data.knee.tissue import ECHO_MS
-from data.skm_tea.layout import scan_path
+from data.scans.skm_tea.layout import scan_path
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir

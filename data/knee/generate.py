@@ -1,4 +1,4 @@
-"""Synthetic knees on disk: one file a subject, in SKM-TEA's layout, on all cores, resumable."""
+"""Synthetic knees on disk: one file per subject, in SKM-TEA's layout, on all cores, resumable."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from data.knee.tissue import ECHO_MS, FLIP_DEGREES, REPETITION_MS
 from data.masks.pool import MaskPool
 from data.masks.spec import MaskSpec
 from data.parallel import cpu_count, in_processes
-from data.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
+from data.scans.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir
 from lab.progress import Progress
 
 VERSION: Final = 1
-"""Of the knees themselves: raised whenever the same seed would give other numbers."""
+"""Version of the knees themselves: raised whenever the same seed would give other numbers."""
 ORIGIN: Final = "synthetic knee"
 DESCRIPTION: Final = "Synthetic knees in the layout of SKM-TEA's raw-data track; not SKM-TEA"
 VOXELS_AT_ONCE: Final = 1_000_000

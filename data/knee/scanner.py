@@ -16,10 +16,10 @@ from data.knee.calibration import MapEstimator
 from data.knee.coils import CoilArray, Phase
 from data.knee.config import Shape
 from data.knee.lattice import Axes, Axis
-from data.masks.generate import inside_corners
+from data.masks.plane import inside_corners
 from data.masks.spec import MaskSpec
-from data.sense import centre, combine, fft2c, ifft2c
-from data.skm_tea.layout import KSPACE, MAPS, MASKS, TARGET, create_scan, mask_key
+from data.scans.sense import centre, combine, fft2c, ifft2c
+from data.scans.skm_tea.layout import KSPACE, MAPS, MASKS, TARGET, create_scan, mask_key
 
 MAP_BITS: Final = 7
 """Bits of the maps kept behind the leading one: an error of 0.2 %, far below that of the estimate, which

@@ -9,10 +9,10 @@ import h5py
 import numpy as np
 
 from data.knee.config import ShowConfig
-from data.sense import centre
-from data.skm_tea.layout import KSPACE, MAPS, MASKS, SPLITS, TARGET, annotation_path, scan_path
-from data.skm_tea.scan import SkmTeaScan
-from data.skm_tea.split import find_root, read_annotations
+from data.scans.sense import centre
+from data.scans.skm_tea.format import listed_splits, read_annotations
+from data.scans.skm_tea.layout import KSPACE, MAPS, MASKS, TARGET, scan_path
+from data.scans.skm_tea.scan import SkmTeaScan
 from lab.errors import UserError
 from lab.plot import IMAGE_MAP, figure, save, show_image, style
 
@@ -21,17 +21,20 @@ PHASE_MAP = "twilight"
 
 def show(config: ShowConfig) -> list[Path]:
     """Draw one scan; returns the pictures."""
-    root = find_root(config.folder)
-    present = [split for split in SPLITS if annotation_path(root, split).is_file()]
-    records = {record.scan_id: record for split in present for record in read_annotations(root, split)}
+    root = Path(config.folder)
+    records = {
+        record.scan_id: record for split in listed_splits(root) for record in read_annotations(root, split)
+    }
     if not records:
-        raise UserError(f"{root} lists no scans.")
+        raise UserError(
+            f"{root} lists no scans; name the folder that holds annotations/ and files_recon_calib-24/."
+        )
     name = config.scan or next(iter(records))
     if name not in records:
         raise UserError(f"{root} has no scan {name!r}; it lists {', '.join(records)}.")
     scan = SkmTeaScan(scan_path(root, records[name].file_name), records[name])
     folder = Path(config.out) if config.out else root / "pictures"
-    with style(), h5py.File(scan.file.path) as file:
+    with style(), h5py.File(scan.path) as file:
         title = f"{name}, {file.attrs.get('origin', 'scan')}"
         return [
             _draw_echoes(file, scan, title, folder / f"{name}_echoes.png"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from data.masks.spec import Kind, MaskSpec
 
 
-@dataclass
+@dataclass(frozen=True)
 class FillConfig:
     """A pool of masks: which, how many, where."""
 
@@ -23,7 +23,7 @@ class FillConfig:
     out: Path | None = None
     """Folder of the pools; by default masks/ in the data folder."""
     picture: Path | None = None
-    """Write a PNG of three masks and the sampling density, too."""
+    """Also write a PNG of three masks and the sampling density."""
 
     @property
     def spec(self) -> MaskSpec:

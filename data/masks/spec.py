@@ -17,7 +17,7 @@ TOLERANCE = 0.1
 class MaskSpec:
     """Masks of one kind on the grid that the scanner acquired, before zero-padding.
 
-    - poisson: variable-density Poisson disc in (ky, kz), corners cropped (sigpy).
+    - poisson: variable-density Poisson disc in (ky, kz), corners cropped.
     - random: points drawn uniformly in (ky, kz), corners cropped.
     - uniform: equispaced lines along kz, whole in ky, from a random offset (fastMRI's "equispaced").
     - lines: random lines along kz, whole in ky (fastMRI's "random").
@@ -76,8 +76,13 @@ class MaskSpec:
             f"{self.kind}_{grid[0]}x{grid[1]}_acc{self.acceleration:g}_calib{calibration[0]}x{calibration[1]}"
         )
 
+    @property
+    def num_samples(self) -> int:
+        """How many points the acceleration asks for."""
+        return round(self.grid[0] * self.grid[1] / self.acceleration)
+
     def actual_acceleration(self, num_samples: int) -> float:
-        """The acceleration of a mask that samples so many points."""
+        """The acceleration of a mask with this many samples."""
         return self.grid[0] * self.grid[1] / num_samples
 
     def _inner_sides(self) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from data.masks.spec import MaskSpec
 
 
 def summarise(spec: MaskSpec, count: int, root: Path | None = None) -> str:
-    """Fill the pool, then say how many masks it has and how close their accelerations come."""
+    """Fill the pool, then say how many masks it has and how close they come to the acceleration."""
     pool = MaskPool(spec, root)
     pool.training(count)
     accelerations = pool.accelerations(count)

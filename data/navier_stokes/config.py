@@ -1,22 +1,22 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from data.fields.options import GeneratorOptions, Precision, Settings
 from lab.errors import UserError
 from lab.files import fingerprint
 
-POINTS_AT_ONCE = {"cpu": 16 * 64 * 64, "gpu": 1024 * 64 * 64}
-"""Grid points in a batch: as many as stay in a core's cache, or as fill a GPU."""
+POINTS_ON_CPU, POINTS_ON_GPU = 16 * 64 * 64, 1024 * 64 * 64
+"""Grid points that are solved at once: as many as stay in a core's cache, or as fill a GPU."""
 
 
 @dataclass(frozen=True)
 class Flow(Settings):
     """A viscous flow on the unit torus with the forcing of the FNO benchmark."""
 
-    problem: ClassVar[str] = "navier-stokes"
-    numbers_version: ClassVar[int] = 1
+    problem = "navier-stokes"
+    numbers_version = 1
 
     nu: float
     final_time: int
@@ -47,14 +47,19 @@ class Flow(Settings):
     def num_frames(self) -> int:
         return self.final_time
 
+    @property
+    def together(self) -> int:
+        """Samples that a CPU solves at once, always the same ones."""
+        return min(max(1, POINTS_ON_CPU // self.grid**2), 16)
+
 
 @dataclass(frozen=True)
 class GenerateConfig(GeneratorOptions[Flow]):
     """Options of the generator."""
 
-    package: ClassVar[str] = "data.navier_stokes"
-    kind: ClassVar[type[Any]] = Flow
-    unusual: ClassVar[tuple[str, ...]] = ("grid{grid}", "std{initial_std:g}", "{precision}")
+    package = "data.navier_stokes"
+    kind = Flow
+    unusual = ("grid{grid}", "std{initial_std:g}", "{precision}")
 
     nu: float = 1e-3
     """Viscosity."""
@@ -75,13 +80,15 @@ class GenerateConfig(GeneratorOptions[Flow]):
     workers: int | None = None
     """Processes to run; by default one per CPU core, or one for a GPU."""
     batch_size: int | None = None
-    """Samples solved at once by a process; changes the speed and nothing else."""
+    """With --device cuda: samples solved at once."""
     device: str = "cpu"
     """Where to solve: cpu, cuda, cuda:1."""
 
     def __post_init__(self) -> None:
         if self.batch_size is not None and self.batch_size < 1:
             raise UserError(f"--batch-size must be 1 or more, not {self.batch_size}.")
+        if self.batch_size is not None and self.device == "cpu":
+            raise UserError("--batch-size is for --device cuda; a CPU solves samples in fixed groups.")
         super().__post_init__()
 
     def derived(self) -> dict[str, Any]:
@@ -93,8 +100,9 @@ class GenerateConfig(GeneratorOptions[Flow]):
 
     @property
     def at_once(self) -> int:
-        points = POINTS_AT_ONCE["cpu" if self.device == "cpu" else "gpu"]
-        return self.batch_size or max(1, points // self.settings.grid**2)
+        if self.device == "cpu":
+            return self.settings.together
+        return self.batch_size or max(1, POINTS_ON_GPU // self.settings.grid**2)
 
     @property
     def processes(self) -> int:

@@ -11,7 +11,7 @@ from data.fields.layout import Array, Grid, Layout
 from data.navier_stokes.config import Flow
 from data.navier_stokes.initial import initial_field
 from data.navier_stokes.solver import NavierStokes
-from data.parallel import reproducible_cpu
+from data.parallel import in_groups, reproducible_cpu
 from lab.errors import UserError
 
 
@@ -25,15 +25,19 @@ def layout(flow: Flow) -> Layout:
 def solve_samples(flow: Flow, samples: Sequence[int], device: str = "cpu") -> Array:
     """The given samples as w[sample, x, y, frame, 1], frame 0 being the initial field."""
     _check_device(device)
-    fields = [initial_field(flow.grid, flow.seed, sample, flow.initial_std) for sample in samples]
-    initial = torch.from_numpy(np.stack(fields))
-    stride = flow.grid // flow.resolution
     solver = NavierStokes(flow.nu, flow.grid, dtype=getattr(torch, flow.precision), device=device)
-    seen = []
+    if device != "cpu":
+        return _solve_group(flow, solver, samples)
+    with reproducible_cpu():
+        return in_groups(samples, flow.together, lambda group: _solve_group(flow, solver, group))
+
+
+def _solve_group(flow: Flow, solver: NavierStokes, samples: Sequence[int]) -> Array:
+    fields = [initial_field(flow.grid, flow.seed, sample, flow.initial_std) for sample in samples]
+    initial, stride = torch.from_numpy(np.stack(fields)), flow.grid // flow.resolution
     try:
-        with reproducible_cpu():
-            for frame in chain([initial], solver.frames(initial, flow.final_time)):
-                seen.append(frame[:, ::stride, ::stride].to("cpu", torch.float32))
+        frames = chain([initial], solver.frames(initial, flow.final_time))
+        seen = [frame[:, ::stride, ::stride].to("cpu", torch.float32) for frame in frames]
     except FloatingPointError as error:
         raise UserError(f"{error}; try --grid {2 * flow.grid}.") from error
     return torch.stack(seen, dim=-1)[..., None].numpy()

@@ -1,22 +1,20 @@
 """What decides the numbers of a data set, and the options of the generator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from data.fields.options import GeneratorOptions, Settings
 from lab.errors import UserError
 
 TOGETHER = 10
-"""Samples solved at once, always the same ones: sample i with those of equal i // 10. The last bits of a product of
-matrices can depend on how many columns there are, and a sample must not depend on which others were asked for."""
+"""Samples solved at once, always the same ones."""
 
 
 @dataclass(frozen=True)
 class ShallowWater(Settings):
     """Weather of a single layer of water on a sphere with the size and spin of the Earth."""
 
-    problem: ClassVar[str] = "shallow-water"
-    numbers_version: ClassVar[int] = 2
+    problem = "shallow-water"
+    numbers_version = 2
 
     frames: int
     spin_up: int
@@ -54,14 +52,9 @@ class ShallowWater(Settings):
 class GenerateConfig(GeneratorOptions[ShallowWater]):
     """Options of the generator."""
 
-    package: ClassVar[str] = "data.shallow_water"
-    kind: ClassVar[type[Any]] = ShallowWater
-    unusual: ClassVar[tuple[str, ...]] = (
-        "spin{spin_up}",
-        "mach{mach:g}",
-        "scale{degree_scale:g}",
-        "steps{steps_per_hour}",
-    )
+    package = "data.shallow_water"
+    kind = ShallowWater
+    unusual = ("spin{spin_up}", "mach{mach:g}", "scale{degree_scale:g}", "steps{steps_per_hour}")
 
     num_samples: int = 300
     """Number of trajectories."""

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 
 from data.fields.geometry import Sphere
 from data.fields.layout import Array, Grid, Layout
-from data.parallel import reproducible_cpu
+from data.parallel import in_groups, reproducible_cpu
 from data.shallow_water.config import TOGETHER, ShallowWater
 from data.shallow_water.initial import initial_state
 from data.shallow_water.solver import ShallowWater as Solver
@@ -28,12 +27,8 @@ def solve_samples(settings: ShallowWater, samples: Sequence[int]) -> Array:
     Without dimension: (phi - g H) / (g 120 m), and vorticity and divergence times radius / sqrt(g H).
     """
     solver = Solver(settings.resolution, settings.columns, HOUR / settings.steps_per_hour)
-    made: dict[int, Array] = {}
     with reproducible_cpu():
-        for group in sorted({sample // TOGETHER for sample in samples}):
-            members = range(group * TOGETHER, (group + 1) * TOGETHER)
-            made.update(zip(members, _solve_group(settings, solver, members), strict=True))
-    return np.stack([made[sample] for sample in samples])
+        return in_groups(samples, TOGETHER, lambda group: _solve_group(settings, solver, group))
 
 
 def _solve_group(settings: ShallowWater, solver: Solver, samples: range) -> Array:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from data import sense
+from data.scans.sense import Sense
 from mri.models.method import Tunable, sense_flops
 
 
@@ -21,7 +21,7 @@ class DcSense(Tunable):
         self.register_buffer("density", torch.ones(self.plane) if density is None else density.float())
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        return sense.adjoint(kspace, maps, compensation(self.density, self.strength))
+        return Sense(maps, compensation(self.density, self.strength)).adjoint(kspace)
 
     def flops(self, coils: int) -> int:
         return sense_flops(self.plane, coils) + 2 * coils * self.density.numel()

@@ -5,7 +5,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from data import sense
+from data.scans.sense import Sense, combine
 from lab.errors import UserError
 from monarch_core import LinearOperator, Monarch, Product, Separable, dft2, grid_dft
 from mri.models.method import Method, sense_flops
@@ -48,23 +48,24 @@ class MSense(Method):
             ) from error
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
+        measure = Sense(maps, mask)
         image = self.combined(kspace, maps, echo)
         for _ in range(self.steps - 1):
-            image = image + self.combined(kspace - sense.forward(image, maps, mask), maps, echo)
+            image = image + self.combined(kspace - measure(image), maps, echo)
         if self.consistency:
-            image = image + sense.adjoint(kspace - sense.forward(image, maps, mask), maps)
+            image = image + measure.adjoint(kspace - measure(image))
         return image
 
     def combined(self, kspace: Tensor, maps: Tensor, echo: Tensor) -> Tensor:
         """sum_c conj(S_c) M y_c, with the Monarch of each slice's echo."""
         if len(self.operators) == 1:
-            return sense.combine(self.operators[0](kspace), maps)
+            return combine(self.operators[0](kspace), maps)
         images = torch.empty_like(kspace)
         for number, operator in enumerate(self.operators):
             chosen = echo == number
             if chosen.any():
                 images[chosen] = operator(kspace[chosen])
-        return sense.combine(images, maps)
+        return combine(images, maps)
 
     def flops(self, coils: int) -> int:
         operator = cast(LinearOperator, self.operators[0])
@@ -78,11 +79,12 @@ def inverse_dft(
 ) -> LinearOperator:
     """The centred orthonormal inverse DFT of a plane, times a diagonal of weights, as a trainable Monarch.
 
+    >>> from data.scans.sense import ifft2c
     >>> u, v = torch.rand(6).double(), torch.rand(4).double()
     >>> y = torch.randn(6, 4, dtype=torch.complex128)
     >>> both = inverse_dft((6, 4), "separable", (u, v), torch.complex128), inverse_dft(
     ...     (6, 4), "grid", torch.outer(u, v), torch.complex128)
-    >>> [torch.allclose(one(y), sense.ifft2c(torch.outer(u, v) * y)) for one in both]
+    >>> [torch.allclose(one(y), ifft2c(torch.outer(u, v) * y)) for one in both]
     [True, True]
     """
     if form == "grid":

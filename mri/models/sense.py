@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from data import sense
+from data.scans import sense
 from mri.models.method import Method, sense_flops
 
 
@@ -10,7 +10,7 @@ class Sense(Method):
     """x = sum_c conj(S_c) F^H y_c with the centred orthonormal DFT F; nothing to learn."""
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        return sense.adjoint(kspace, maps)
+        return sense.Sense(maps).adjoint(kspace)
 
     def flops(self, coils: int) -> int:
         return sense_flops(self.plane, coils)

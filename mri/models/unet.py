@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad
 
-from data import sense
+from data.scans.sense import Sense
 from lab.errors import UserError
 from mri.models.method import Method, sense_flops
 
@@ -37,7 +37,7 @@ class UNet(Method):
         self.last = nn.Conv2d(channels, 2, 1)
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        zero_filled = torch.view_as_real(sense.adjoint(kspace, maps)).movedim(-1, 1)
+        zero_filled = torch.view_as_real(Sense(maps).adjoint(kspace)).movedim(-1, 1)
         # Instance normalisation forgets how bright a slice is, so it is taken out before and put back after,
         # as fastMRI's own pipeline does.
         scale = zero_filled.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-12)

@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import torch
 
-from data import sense
-from data.skm_tea.layout import ScanRecord, create_scan, mask_key, scan_path, write_annotations
+from data.scans.sense import Sense, ifft2c
+from data.scans.skm_tea.layout import ScanRecord, create_scan, mask_key, scan_path, write_annotations
 
 SHAPE = (5, 24, 16)
 ACQUIRED = (20, 12)
@@ -29,7 +29,7 @@ def skm_tea_scan(path: Path, shape: tuple[int, int, int] = SHAPE, coils: int = 4
     with create_scan(path, shape, coils) as file:
         for x in range(shape[0]):
             image = torch.randn(2, *shape[1:], dtype=torch.complex64, generator=generator) * (1 + seed)
-            file["kspace"][x] = sense.forward(image, maps).permute(2, 3, 0, 1).numpy()
+            file["kspace"][x] = Sense(maps)(image).permute(2, 3, 0, 1).numpy()
             file["maps"][x] = maps.permute(1, 2, 0).unsqueeze(-1).numpy()
             file["target"][x] = image.permute(1, 2, 0).unsqueeze(-1).numpy()
         mask = np.zeros(ACQUIRED, bool)
@@ -77,9 +77,9 @@ def fastmri_scan(path: Path, height: int = 48, width: int = 40, slices: int = 2,
         image = torch.sigmoid(40 * (0.6 - (x / (0.8 + 0.1 * index)) ** 2 - y**2)) * (
             1 + 0.3 * torch.sin(9 * x)
         )
-        kspace[index] = 1e-5 * sense.forward(image.to(torch.complex64), maps)
+        kspace[index] = 1e-5 * Sense(maps)(image.to(torch.complex64))
     kspace[..., :2] = kspace[..., -2:] = 0
-    rss = sense.ifft2c(kspace).abs().square().sum(1).sqrt()[:, 8:-8, 4:-4]
+    rss = ifft2c(kspace).abs().square().sum(1).sqrt()[:, 8:-8, 4:-4]
     with h5py.File(path, "w") as file:
         file["kspace"] = kspace.numpy()
         file["reconstruction_rss"] = rss.numpy()

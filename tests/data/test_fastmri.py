@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from data import sense
-from data.fastmri import espirit
-from data.fastmri.espirit import espirit_maps
-from data.fastmri.folder import load_folder
-from data.fastmri.scan import FastMriScan
-from data.scans import load_scans, open_scan
-from data.slices import SliceDataset
+from data.scans.fastmri import espirit
+from data.scans.fastmri.espirit import espirit_maps
+from data.scans.fastmri.scan import FastMriScan
+from data.scans.reader import load_scans, open_scan
+from data.scans.sense import Sense, combine, ifft2c
+from data.scans.slices import SliceDataset
 from lab.errors import UserError
 from tests.data.mri_files import fastmri_scan, smooth_maps
 
@@ -53,7 +52,7 @@ def test_slices_hold_the_stored_kspace_and_its_sense_combination(root: Path) -> 
     one = dataset[1]
     with h5py.File(root / "multicoil_train" / "file1.h5") as file:
         assert np.array_equal(one.kspace.numpy(), file["kspace"][1])
-    torch.testing.assert_close(one.target, sense.adjoint(one.kspace, one.maps))
+    torch.testing.assert_close(one.target, Sense(one.maps).adjoint(one.kspace))
     targets = np.stack([dataset[position].target.abs().double().numpy() for position in (0, 1)])
     assert one.scale == pytest.approx(targets.std(), rel=1e-5)
 
@@ -102,10 +101,10 @@ def test_header_gives_the_acquired_lines_and_the_voxel_size(root: Path) -> None:
 
 
 def test_scans_of_another_shape_are_dropped(root: Path) -> None:
-    selection = load_folder(root, "train")
+    selection = load_scans(root, "train")
     assert [scan.scan_id for scan in selection.scans] == ["file1", "file2"]
     assert selection.dropped == {"file3": "its shape is 48 x 36, not 48 x 40."}
-    assert [scan.scan_id for scan in load_folder(root, "train", shape=(48, 36)).scans] == ["file3"]
+    assert [scan.scan_id for scan in load_scans(root, "train", shape=(48, 36)).scans] == ["file3"]
 
 
 def test_bad_files_are_named_or_skipped(tmp_path: Path) -> None:
@@ -129,12 +128,12 @@ def test_bad_files_are_named_or_skipped(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=f"{name}.h5.*{words}"):
             FastMriScan(folder / f"{name}.h5")
     with pytest.raises(UserError, match=r"nothing.h5|torn.h5"):
-        load_folder(tmp_path, "test")
-    selection = load_folder(tmp_path, "test", skip_bad=True)
+        load_scans(tmp_path, "test")
+    selection = load_scans(tmp_path, "test", skip_bad=True)
     assert [scan.scan_id for scan in selection.scans] == ["good"]
     assert set(selection.dropped) == {"nothing", "masked", "headless", "torn"}
-    with pytest.raises(UserError, match=r"there are no .h5 files in .*multicoil_train"):
-        load_folder(tmp_path, "train")
+    with pytest.raises(UserError, match=r"--data names .* but there is no .*multicoil_train \(fastMRI\)"):
+        load_scans(tmp_path, "train")
 
 
 def test_espirit_explains_a_real_brain(shared: Path) -> None:
@@ -149,8 +148,8 @@ def test_espirit_explains_a_real_brain(shared: Path) -> None:
     assert 0.3 < support.float().mean() < 0.7
     torch.testing.assert_close(power[support], torch.ones_like(power[support]), rtol=1e-4, atol=1e-4)
     assert not power[~support].any()
-    coil_images = sense.ifft2c(torch.from_numpy(kspace))
-    explained = maps * sense.combine(coil_images, maps)
+    coil_images = ifft2c(torch.from_numpy(kspace))
+    explained = maps * combine(coil_images, maps)
     assert (explained - coil_images)[:, support].norm() < 0.12 * coil_images[:, support].norm()
 
 

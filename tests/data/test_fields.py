@@ -134,7 +134,7 @@ def test_show_draws_the_fields(tmp_path: Path, static: Path, moving: Path) -> No
                 assert np.asarray(image.convert("RGB")).std() > 10
 
 
-@pytest.mark.parametrize("package", ["darcy", "burgers", "shallow_water"])
+@pytest.mark.parametrize("package", ["navier_stokes", "darcy", "burgers", "shallow_water", "fields"])
 def test_help_answers_without_the_heavy_libraries(package: str, root: Path) -> None:
     script = (
         f"import sys, runpy; sys.argv = ['{package}', '--help']\n"
@@ -143,7 +143,7 @@ def test_help_answers_without_the_heavy_libraries(package: str, root: Path) -> N
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "--num-samples" in done.stdout
+    assert ("--frames" if package == "fields" else "--num-samples") in done.stdout
 
 
 @pytest.mark.parametrize(

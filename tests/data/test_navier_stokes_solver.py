@@ -165,7 +165,7 @@ def test_agrees_with_exponax(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("grid", [32, 64, 96, 128])
-def test_a_sample_does_not_depend_on_its_batch(grid: int, dtype: torch.dtype) -> None:
+def test_a_sample_depends_on_its_batch_by_rounding_alone(grid: int, dtype: torch.dtype) -> None:
     flow = NavierStokes(1e-4, grid, dtype=dtype)
     start = random_fields(grid, count=5) * torch.tensor([1.0, 8.0, 2.0, 1.0, 4.0])[:, None, None]
     asked = {flow._steps(speed) for speed in flow.speed(flow.to_modes(start.to(dtype))).tolist()}
@@ -173,7 +173,8 @@ def test_a_sample_does_not_depend_on_its_batch(grid: int, dtype: torch.dtype) ->
     with reproducible_cpu():
         together = flow.solve(start, 1)
         for part in (slice(0, 1), slice(3, 4), slice(1, 4), slice(2, 5)):
-            assert torch.equal(flow.solve(start[part], 1), together[part])
+            tolerance = 100 * torch.finfo(dtype).eps * float(together.abs().max())
+            torch.testing.assert_close(flow.solve(start[part], 1), together[part], rtol=0, atol=tolerance)
 
 
 def test_a_flow_that_outruns_its_step_is_done_again_with_more() -> None:

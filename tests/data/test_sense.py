@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from data import sense
+from data.scans import sense
+from data.scans.sense import Sense
 
 TOLERANCE = {torch.complex128: 1e-13, torch.complex64: 1e-5}
 GRIDS = [(8, 6), (7, 10), (5, 9)]
@@ -43,27 +44,74 @@ def test_transform_is_the_centred_orthonormal_dft(grid: tuple[int, int], dtype: 
 
 
 @pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_sense_is_its_definition(grid: tuple[int, int], dtype: torch.dtype) -> None:
+    """M F (S_c x) with the DFT as a matrix, for sides that are even and odd, of full and of weighted sampling."""
+    image, maps, mask = problem(grid)
+    rows, columns = (centred_dft_matrix(n) for n in grid)
+    for weights in (None, mask, torch.rand(*grid, dtype=torch.float64)):
+        operator = Sense(maps.to(dtype), weights)
+        expected = (1 if weights is None else weights) * (rows @ (maps * image) @ columns.T)
+        assert relative(operator(image.to(dtype)), expected) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
 def test_adjoint_passes_the_dot_test(grid: tuple[int, int]) -> None:
     image, maps, mask = problem(grid)
     kspace = random(*maps.shape)
-    left = torch.vdot(kspace.flatten(), sense.forward(image, maps, mask).flatten())
-    right = torch.vdot(sense.adjoint(kspace, maps, mask).flatten(), image.flatten())
-    assert abs(left - right) < 1e-12 * abs(left)
+    operator = Sense(maps, mask)
+    left = torch.vdot(kspace.flatten(), operator(image).flatten())
+    for adjoint in (operator.adjoint, operator.H):
+        right = torch.vdot(adjoint(kspace).flatten(), image.flatten())
+        assert abs(left - right) < 1e-12 * abs(left)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_normal_operator_is_the_product_with_the_adjoint(grid: tuple[int, int]) -> None:
+    image, maps, _ = problem(grid)
+    operator = Sense(maps, torch.rand(*grid))
+    assert relative(operator.normal(image), (operator.H @ operator)(image)) < 1e-13
+
+
+def test_gradients_reach_image_maps_and_weights() -> None:
+    image, maps, _ = problem((4, 3), coils=2)
+    inputs = [one.requires_grad_() for one in (image, maps, torch.rand(4, 3, dtype=torch.float64))]
+
+    def there_and_back(image: Tensor, maps: Tensor, weights: Tensor) -> Tensor:
+        operator = Sense(maps, weights)
+        return torch.view_as_real(operator.adjoint(operator(image)))
+
+    assert torch.autograd.gradcheck(there_and_back, inputs)
+
+
+def test_an_operator_first_used_for_inference_can_train() -> None:
+    """The phases are kept from one operator to the next, and inference tensors cannot be saved for a gradient."""
+    maps = random(2, 9, 11)
+    with torch.inference_mode():
+        Sense(maps)(random(9, 11))
+    image = random(9, 11).requires_grad_()
+    Sense(maps)(image).abs().sum().backward()
+    assert image.grad is not None
+
+
+def test_shapes_that_do_not_fit_are_named() -> None:
+    with pytest.raises(ValueError, match=r"should end in .*8.*6.*but its shape is \(6, 8\)"):
+        Sense(random(3, 8, 6))(random(6, 8))
 
 
 def test_full_sampling_with_normalised_maps_gives_the_image_back() -> None:
     image, maps, _ = problem((8, 6))
     maps = maps / maps.abs().square().sum(0).sqrt()
-    assert relative(sense.adjoint(sense.forward(image, maps), maps), image) < 1e-13
+    assert relative(Sense(maps).adjoint(Sense(maps)(image)), image) < 1e-13
 
 
 def test_batches_with_a_mask_each_equal_single_problems() -> None:
     image, maps, mask = random(4, 8, 6), random(4, 3, 8, 6), torch.rand(4, 8, 6) < 0.5
-    kspace = sense.forward(image, maps, mask)
-    images = sense.adjoint(kspace, maps, mask)
+    kspace = Sense(maps, mask)(image)
+    images = Sense(maps, mask).adjoint(kspace)
     for i in range(4):
-        assert relative(kspace[i], sense.forward(image[i], maps[i], mask[i])) < 1e-13
-        assert relative(images[i], sense.adjoint(kspace[i], maps[i], mask[i])) < 1e-13
+        assert relative(kspace[i], Sense(maps[i], mask[i])(image[i])) < 1e-13
+        assert relative(images[i], Sense(maps[i], mask[i]).adjoint(kspace[i])) < 1e-13
 
 
 def test_zero_padding_keeps_the_zero_frequency() -> None:
@@ -84,9 +132,9 @@ def test_operators_agree_with_sigpy(grid: tuple[int, int], dtype: torch.dtype) -
     image, maps, mask = problem(grid)
     image, maps = image.to(dtype), maps.to(dtype)
     reference = linop.Sense(maps.numpy(), weights=mask.numpy().astype(float))
-    kspace = sense.forward(image, maps, mask)
+    kspace = Sense(maps, mask)(image)
     assert relative(kspace, torch.from_numpy(reference * image.numpy())) < 1e-5
-    assert relative(sense.adjoint(kspace, maps, mask), torch.from_numpy(reference.H * kspace.numpy())) < 1e-5
+    assert relative(Sense(maps, mask).adjoint(kspace), torch.from_numpy(reference.H * kspace.numpy())) < 1e-5
 
 
 class Bart:
@@ -127,7 +175,7 @@ def test_bart_pics_inverts_our_forward_operator(bart: Bart) -> None:
     image, maps, mask = problem(grid, coils=6)
     maps = maps / maps.abs().square().sum(0).sqrt()
     arrays = {
-        "kspace": sense.forward(image, maps, mask).permute(1, 2, 0).unsqueeze(2).numpy(),
+        "kspace": Sense(maps, mask)(image).permute(1, 2, 0).unsqueeze(2).numpy(),
         "maps": maps.permute(1, 2, 0).unsqueeze(2).numpy(),
         "pattern": mask.numpy(),
     }

@@ -12,12 +12,11 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from data import sense
-from data.scans import load_scans, open_scan
-from data.skm_tea.layout import annotation_path, dataset_shapes, mask_key, scan_path, write_annotations
-from data.skm_tea.scan import SkmTeaScan
-from data.skm_tea.split import find_root, load_split
-from data.slices import Slice, SliceDataset, collate
+from data.scans.reader import load_scans, open_scan
+from data.scans.sense import Sense
+from data.scans.skm_tea.layout import annotation_path, dataset_shapes, mask_key, scan_path, write_annotations
+from data.scans.skm_tea.scan import SkmTeaScan
+from data.scans.slices import Slice, SliceDataset, collate
 from lab.errors import UserError
 from tests.data.mri_files import ACQUIRED, SHAPE, record, skm_tea_root, skm_tea_scan
 
@@ -41,7 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def first_scan(root: Path) -> SkmTeaScan:
-    scan = load_split(root, "train").scans[0]
+    scan = load_scans(root, "train").scans[0]
     assert isinstance(scan, SkmTeaScan)
     return scan
 
@@ -67,7 +66,7 @@ def test_every_slice_and_echo_is_what_the_file_holds(root: Path) -> None:
 
 def test_target_is_the_sense_combination_in_our_convention(root: Path) -> None:
     one = SliceDataset([first_scan(root)])[3]
-    torch.testing.assert_close(sense.adjoint(one.kspace, one.maps), one.target, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(Sense(one.maps).adjoint(one.kspace), one.target, rtol=1e-4, atol=1e-5)
 
 
 def test_files_without_chunks_read_the_same(root: Path, tmp_path: Path) -> None:
@@ -86,7 +85,7 @@ def test_files_without_chunks_read_the_same(root: Path, tmp_path: Path) -> None:
 
 
 def test_worker_processes_read_the_same_slices(root: Path) -> None:
-    dataset = SliceDataset(load_split(root, "train").scans, echoes=[1])
+    dataset = SliceDataset(load_scans(root, "train").scans, echoes=[1])
     _ = dataset[0]  # the parent has the file open when the workers are forked
     loaded = list(DataLoader(dataset, batch_size=4, num_workers=2, collate_fn=collate))
     kspace = torch.cat([batch.kspace for batch in loaded])
@@ -100,13 +99,13 @@ def test_worker_processes_read_the_same_slices(root: Path) -> None:
 
 
 def test_batches_of_different_coil_counts_reconstruct_the_same(root: Path) -> None:
-    dataset = SliceDataset(load_split(root, "test").scans, echoes=[0])
+    dataset = SliceDataset(load_scans(root, "test").scans, echoes=[0])
     ones: list[Slice] = [dataset[0], dataset[SHAPE[0]]]
     assert {one.kspace.shape[0] for one in ones} == {4, 6}
     batch = collate(ones)
-    images = sense.adjoint(batch.kspace, batch.maps)
+    images = Sense(batch.maps).adjoint(batch.kspace)
     for image, one in zip(images, ones, strict=True):
-        torch.testing.assert_close(image, sense.adjoint(one.kspace, one.maps))
+        torch.testing.assert_close(image, Sense(one.maps).adjoint(one.kspace))
 
 
 def test_scale_is_the_standard_deviation_of_the_magnitude_and_kept(
@@ -129,10 +128,10 @@ def test_scale_is_computed_again_when_the_file_changes(tmp_path: Path) -> None:
 
 
 def test_scans_of_another_shape_are_dropped_with_the_reason(root: Path) -> None:
-    selection = load_split(root, "train")
+    selection = load_scans(root, "train")
     assert [scan.scan_id for scan in selection.scans] == ["MTR_001", "MTR_002", "MTR_004"]
     assert selection.dropped == {"MTR_003": "its shape is 5 x 24 x 18, not 5 x 24 x 16."}
-    other = load_split(root, "train", shape=(5, 24, 18))
+    other = load_scans(root, "train", shape=(5, 24, 18))
     assert [scan.scan_id for scan in other.scans] == ["MTR_003"]
     assert "left out MTR_001: its shape is 5 x 24 x 16" in other.report()
 
@@ -155,22 +154,22 @@ def test_few_shot_subsets_are_the_published_ones(tmp_path: Path) -> None:
     for scan_id in published:
         declare(scan_path(tmp_path, f"{scan_id}.h5"), (512, 512, 160))
     for count in (1, 2, 3, 5):
-        selection = load_split(tmp_path, "train", count=count)
+        selection = load_scans(tmp_path, "train", count=count)
         assert [scan.scan_id for scan in selection.scans] == published[:count]
         assert set(selection.dropped) == {"MTR_135", "MTR_228"}
 
 
 def test_few_shot_subsets_are_nested_and_need_only_their_own_files(tmp_path: Path, root: Path) -> None:
-    subsets = [[scan.scan_id for scan in load_split(root, "train", count=n).scans] for n in (1, 2, 3)]
+    subsets = [[scan.scan_id for scan in load_scans(root, "train", count=n).scans] for n in (1, 2, 3)]
     assert subsets[0] == subsets[1][:1]
     assert subsets[1] == subsets[2][:2]
     copy = skm_tea_root(tmp_path)
     scan_path(copy, f"{subsets[2][2]}.h5").unlink()
-    assert [scan.scan_id for scan in load_split(copy, "train", count=2).scans] == subsets[1]
+    assert [scan.scan_id for scan in load_scans(copy, "train", count=2).scans] == subsets[1]
     with pytest.raises(UserError, match="there is no file"):
-        load_split(copy, "train", count=3)
+        load_scans(copy, "train", count=3)
     with pytest.raises(UserError, match="4 scans are wanted, but of 4 listed only 3 can be used"):
-        load_split(root, "train", count=4)
+        load_scans(root, "train", count=4)
 
 
 def test_acquired_grid_and_mask_come_from_the_file(root: Path) -> None:
@@ -247,10 +246,10 @@ def test_a_bad_scan_is_named_in_one_sentence_or_skipped(damage: str, tmp_path: P
     path = scan_path(root, "MTR_002.h5")
     apply(path)
     with pytest.raises(UserError, match=words) as caught:
-        load_split(root, "train")
+        load_scans(root, "train")
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-    selection = load_split(root, "train", skip_bad=True)
+    selection = load_scans(root, "train", skip_bad=True)
     assert [scan.scan_id for scan in selection.scans] == ["MTR_001", "MTR_004"]
     assert str(path) in selection.dropped["MTR_002"]
 
@@ -281,22 +280,22 @@ def test_a_constant_target_cannot_be_normalised(tmp_path: Path) -> None:
 def test_wrong_folders_and_annotations_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SKM_TEA_ROOT", raising=False)
     with pytest.raises(UserError, match="pass --data FOLDER or set SKM_TEA_ROOT"):
-        find_root()
+        load_scans(None, "train")
     monkeypatch.setenv("SKM_TEA_ROOT", str(tmp_path))
     with pytest.raises(UserError, match=r"SKM_TEA_ROOT names .* but there is no .*train.json"):
         load_scans(None, "train")
     root = skm_tea_root(tmp_path)
     assert len(load_scans(None, "train").scans) == 3
     with pytest.raises(UserError, match="choose one of train, val, test"):
-        load_split(root, "training")
+        load_scans(root, "training")
     with pytest.raises(UserError, match=r"there is no file .*val.json"):
-        load_split(root, "val")
+        load_scans(root, "val")
     path = annotation_path(root, "train")
     content = json.loads(path.read_text())
     del content["images"][0]["scan_id"]
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"train.json: an entry of 'images' .*scan_id"):
-        load_split(root, "train")
+        load_scans(root, "train")
 
 
 def test_there_is_no_third_echo(root: Path) -> None:

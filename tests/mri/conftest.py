@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from data.knee.generate import ensure
-from data.sense import forward, sample
+from data.scans.sense import Sense, sample
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -50,7 +50,7 @@ class Problem:
         self.maps = self.maps / self.maps.abs().square().sum(1, keepdim=True).sqrt()
         self.image = torch.randn(batch, *plane, dtype=dtype)
         self.mask = torch.rand(batch, *plane) < 0.5
-        self.full = forward(self.image, self.maps)
+        self.full = Sense(self.maps)(self.image)
         self.kspace = sample(self.full, self.mask)
         self.echo = torch.arange(batch) % 2
 

@@ -7,7 +7,7 @@ import nibabel
 import numpy as np
 import pytest
 
-from data.scans import load_scans
+from data.scans.reader import load_scans
 from lab import weights
 from lab.cli import run
 from mri.campaign import planned
@@ -57,7 +57,7 @@ def test_reconstruct_writes_millimetres_and_every_echo(knees, workplace, capsys)
         "--weights",
         "runs/mri/m/weights.safetensors",
         "--input",
-        str(scan.file.path),
+        str(scan.path),
         "--out",
         "out.nii.gz",
     ]
@@ -122,7 +122,7 @@ def test_weights_of_another_size_are_refused(knees, workplace, capsys):
     described = header("msense", (40, 24), vars(TrainConfig())) | {"acc": 2.0, "mask": "poisson"}
     weights.save(Path("w.safetensors"), MSense((40, 24)), described)
     scan = load_scans(knees, "test").scans[0]
-    words = ["--weights", "w.safetensors", "--input", str(scan.file.path), "--out", "x.nii"]
+    words = ["--weights", "w.safetensors", "--input", str(scan.path), "--out", "x.nii"]
     assert run("python -m mri.reconstruct", {"": reconstruct}, words) == 2
     assert "these weights are for slices of 40 x 24" in capsys.readouterr().err
 

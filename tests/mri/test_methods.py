@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from data.sense import fft2c, forward, ifft2c, sample
+from data.scans import sense
+from data.scans.sense import fft2c, ifft2c, sample
 from lab.errors import UserError
 from mri.models.classical import CgSense, L1Wavelet
 from mri.models.dc_sense import DcSense, compensation, separable_compensation
@@ -21,6 +22,10 @@ def relative(found: torch.Tensor, expected: torch.Tensor) -> float:
 
 def inner(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return torch.vdot(one.flatten(), other.flatten())
+
+
+def measurement(given) -> sense.Sense:
+    return sense.Sense(given.maps, given.mask)
 
 
 def radial_density(plane: tuple[int, int]) -> torch.Tensor:
@@ -47,7 +52,7 @@ def test_msense_at_init_equals_sense(problem, dtype, form):
 def test_sense_is_the_adjoint_of_the_measurement(problem):
     given = problem((12, 10))
     y = sample(torch.randn_like(given.kspace), given.mask)
-    measured = forward(given.image, given.maps, given.mask)
+    measured = measurement(given)(given.image)
     back = Sense((12, 10))(y, given.maps, given.mask, given.echo)
     assert torch.allclose(
         torch.vdot(y.flatten(), measured.flatten()), torch.vdot(back.flatten(), given.image.flatten())
@@ -130,7 +135,7 @@ def test_consistency_restores_what_one_coil_measured(problem):
     with torch.no_grad():
         for parameter in method.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
-    again = forward(method(*given.inputs), given.maps, given.mask)
+    again = measurement(given)(method(*given.inputs))
     assert relative(again, given.kspace) < 1e-12
 
 
@@ -148,7 +153,7 @@ def test_echoes_have_operators_of_their_own(problem):
 def test_cg_sense_solves_the_normal_equations(problem):
     given = problem((12, 10), batch=1)
     image = CgSense((12, 10), strength=0.1)(*given.inputs)
-    normal = Sense((12, 10))(forward(image, given.maps, given.mask), given.maps, given.mask, given.echo)
+    normal = Sense((12, 10))(measurement(given)(image), given.maps, given.mask, given.echo)
     right = Sense((12, 10))(*given.inputs)
     assert relative(normal + 0.1 * image, right) < 1e-4
 
@@ -160,7 +165,7 @@ def test_l1_wavelet_lowers_its_objective_below_any_scaled_zero_filled_image(prob
     wavelet = sigpy.linop.Wavelet((16, 12))
 
     def objective(image):
-        misfit = (forward(image, given.maps, given.mask) - given.kspace).abs().square().sum() / 2
+        misfit = (measurement(given)(image) - given.kspace).abs().square().sum() / 2
         return float(misfit) + 0.05 * float(abs(wavelet(image[0].numpy())).sum())
 
     zero_filled = Sense((16, 12))(*given.inputs)

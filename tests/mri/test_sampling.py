@@ -3,7 +3,7 @@
 import torch
 
 from data.masks.pool import MaskPool, pad
-from data.scans import load_scans
+from data.scans.reader import load_scans
 from mri.models.sense import Sense
 from mri.sampling import evaluation_masks, mask_spec, measured, random_shift, random_turn, training_masks
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from data.slices import SliceDataset, collate
+from data.scans.slices import SliceDataset, collate
 from lab.errors import UserError
 from lab.files import read_json
 from mri.config import RECIPES, TrainConfig, method_label

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 import torch
+from pde.forecaster import Forecaster, OneShot, from_header
 from pde.models.legendre import quadrature
+from pde.recipes import Markov, Rollout, make_training
 from torch import Tensor, nn
 
 from data.fields.geometry import Box
 from data.fields.layout import Grid
 from lab.errors import UserError
 from pde.config import DataConfig, TrainConfig
-from pde.forecaster import Forecaster, OneShot, from_header
 from pde.metrics import error_per_frame, relative_error
 from pde.models import build
-from pde.recipes import Markov, Rollout, make_training
 from pde.sources import Samples, Split
 
 

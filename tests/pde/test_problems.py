@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from pde.evaluate import Evaluation
+from pde.forecaster import from_weights
 from pde.models.legendre import quadrature
+from pde.profile import error_profile, places_table
+from pde.targets import targets_table
 from torch import Tensor
 
 from data.fields.generator import generate
@@ -22,13 +26,9 @@ from lab.presets import read_preset
 from lab.table import Score
 from pde.config import TableConfig, TrainConfig
 from pde.eval import evaluate
-from pde.evaluate import Evaluation
-from pde.forecaster import from_weights
 from pde.problems import PROBLEMS
-from pde.profile import error_profile, places_table
 from pde.sources import Split
 from pde.table import runs
-from pde.targets import targets_table
 from pde.train import train
 
 NEW = ["darcy", "burgers-walls", "shallow-water"]

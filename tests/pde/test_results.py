@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 import torch
+from lab.gather import FinishedRun
+from pde.evaluate import Evaluation, _variant
+from pde.results import ratios_table, results_table, samples_table
+from pde.targets import targets_table
 
 from data.fields.geometry import Box
 from data.fields.layout import Grid
-from lab.gather import FinishedRun
 from lab.table import Score
 from pde.config import TrainConfig
-from pde.evaluate import Evaluation, _variant
 from pde.problems import PROBLEMS
-from pde.results import ratios_table, results_table, samples_table
-from pde.targets import targets_table
 
 
 def evaluation(

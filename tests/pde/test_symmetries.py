@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from pde.recipes import make_training
 from torch import Tensor
 
 from data.burgers.solver import Burgers
@@ -17,7 +18,6 @@ from lab.errors import UserError
 from pde.augment import random_images
 from pde.config import TrainConfig
 from pde.problems import PROBLEMS
-from pde.recipes import make_training
 from pde.sources import Samples
 
 Map = Callable[[Tensor], Tensor]

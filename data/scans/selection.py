@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from data.slices import Scan
+from data.scans.scan import Scan
 from lab.errors import UserError
 
 FEW_SHOT_SEED = 1000

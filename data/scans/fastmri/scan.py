@@ -10,15 +10,14 @@ of the fully sampled k-space with them, as in SKM-TEA, and the distributed root-
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from data import sense
-from data.fastmri.espirit import cached_maps
-from data.fastmri.header import parse_header
 from data.hdf5 import Hdf5File
-from data.slices import Scan
+from data.scans.fastmri.espirit import cached_maps
+from data.scans.fastmri.header import parse_header
+from data.scans.scan import Scan
+from data.scans.sense import Sense
 from lab.errors import UserError
 from lab.paths import datasets_dir
 from lab.progress import Progress
@@ -32,18 +31,19 @@ class FastMriScan(Scan):
     `acquired_grid` is (H, the lines that the header says were acquired), since fastMRI pads some scans with zeros.
     """
 
-    num_echoes = 1
+    origin = "fastMRI"
 
     def __init__(self, path: str | Path, cache: str | Path | None = None) -> None:
         self.file = Hdf5File(path)
-        self.scan_id = self.file.path.stem
+        self.path = self.file.path
+        self.scan_id = self.path.stem
         self._cache = Path(cache or datasets_dir() / "fastmri_maps")
         if MASK in self.file:
             raise UserError(
                 f"{path} is undersampled (it has a mask), so it has no target; use the train or val files."
             )
         slices, coils, height, width = self.file.check(KSPACE, "complex64", (None, None, None, None))
-        header = parse_header(self.file.read(HEADER), self.file.path)
+        header = parse_header(self.file.read(HEADER), self.path)
         self.file.check(RSS, "float32", (slices, None, None))
         self.matrix_shape = (slices, height, width)
         self.num_coils = coils
@@ -56,11 +56,7 @@ class FastMriScan(Scan):
         kspace = self.file.read(KSPACE, slice_index)
         maps = torch.from_numpy(cached_maps(self._maps_path(slice_index), kspace))
         kspace = torch.from_numpy(kspace)
-        return kspace, maps, sense.adjoint(kspace, maps)
-
-    def read_target(self, slice_index: int) -> np.ndarray:
-        """The target (H, W) of a slice."""
-        return self.read(slice_index)[2].numpy()
+        return kspace, maps, Sense(maps).adjoint(kspace)
 
     def rss(self, slice_index: int) -> Tensor:
         """The distributed root-sum-of-squares image (h, w), cropped by fastMRI to the field of view of interest."""

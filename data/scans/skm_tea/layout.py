@@ -8,7 +8,7 @@
         masks/poisson_4.0x   bool (acquired ky, acquired kz)   where they exist
 
 The scanner acquired a (416, 80) grid and zero-padded it to (512, 160), so masks are smaller than k-space.
-Real scans, synthetic knees and simulated ones share this file; the reader knows no other format.
+Real scans, synthetic knees and simulated ones share this layout.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

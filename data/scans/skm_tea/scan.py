@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from data.hdf5 import Hdf5File
-from data.skm_tea.layout import DTYPE, KSPACE, MAPS, MASKS, TARGET, ScanRecord, dataset_shapes, mask_key
-from data.slices import Scan
+from data.scans.scan import Scan
+from data.scans.skm_tea.layout import DTYPE, KSPACE, MAPS, MASKS, TARGET, ScanRecord, dataset_shapes, mask_key
 from lab.errors import UserError
 
 SKM_TEA_PADDING = (96, 80)
@@ -21,9 +21,10 @@ class SkmTeaScan(Scan):
 
     def __init__(self, path: str | Path, record: ScanRecord | None = None) -> None:
         self.file = Hdf5File(path)
-        self.record = record
-        self.scan_id = record.scan_id if record else self.file.path.stem
-        self.voxel_spacing = record.voxel_spacing if record else (1.0, 1.0, 1.0)
+        self.path = self.file.path
+        self.scan_id = record.scan_id if record else self.path.stem
+        if record:
+            self.voxel_spacing, self.orientation = record.voxel_spacing, record.orientation
         want = record.matrix_shape if record else (None, None, None)
         x, ky, kz, echoes, coils = self.file.check(KSPACE, DTYPE, (*want, None, None))
         for name, shape in dataset_shapes((x, ky, kz), coils, echoes).items():
@@ -31,6 +32,8 @@ class SkmTeaScan(Scan):
         self.matrix_shape = (x, ky, kz)
         self.num_coils, self.num_echoes = coils, echoes
         self.acquired_grid = self._find_acquired_grid()
+        # Files that no scanner made say so themselves.
+        self.origin = str(self.file.file.attrs.get("origin", "SKM-TEA"))
         self.file.close()
 
     def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -66,14 +69,12 @@ class SkmTeaScan(Scan):
         for name in masks:
             grid = tuple(masks[name].shape)
             if len(grid) != 2 or any(inner > outer for inner, outer in zip(grid, stored, strict=True)):
-                raise UserError(
-                    f"{self.file.path}: mask {name!r} has the shape {grid}, k-space only {stored}."
-                )
+                raise UserError(f"{self.path}: mask {name!r} has the shape {grid}, k-space only {stored}.")
             return grid
         grid = (stored[0] - SKM_TEA_PADDING[0], stored[1] - SKM_TEA_PADDING[1])
         if min(grid) < 1:
             raise UserError(
-                f"{self.file.path} has no masks, so the acquired grid is unknown; SKM-TEA's padding of "
+                f"{self.path} has no masks, so the acquired grid is unknown; SKM-TEA's padding of "
                 f"{SKM_TEA_PADDING[0]} x {SKM_TEA_PADDING[1]} lines does not fit its {stored[0]} x {stored[1]}."
             )
         return grid

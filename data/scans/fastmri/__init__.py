@@ -1,0 +1,1 @@
+"""fastMRI, multicoil: its files as scans, with ESPIRiT maps kept on disk."""

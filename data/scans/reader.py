@@ -1,0 +1,57 @@
+"""One way in for every MRI data set: open a file or a folder, whatever its format."""
+
+import os
+from pathlib import Path
+
+from data.scans.fastmri.format import FastMri
+from data.scans.format import Format
+from data.scans.scan import Scan
+from data.scans.selection import Selection, Shape
+from data.scans.skm_tea.format import ROOT_VARIABLE, SkmTea
+from lab.errors import UserError
+
+FORMATS: tuple[Format, ...] = (SkmTea(), FastMri())
+"""Tried in this order; the first that owns a file or folder reads it."""
+
+
+def open_scan(path: str | Path) -> Scan:
+    """The scan in a file, of whatever format."""
+    path = Path(path)
+    for form in FORMATS:
+        if form.owns_file(path):
+            return form.open(path)
+    if not path.exists():
+        raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
+    raise UserError(
+        f"{path} is not a scan in a format known here ({_names()}); fetch it again or convert it."
+    )
+
+
+def load_scans(
+    root: str | Path | None,
+    split: str,
+    *,
+    shape: Shape | None = None,
+    count: int | None = None,
+    skip_bad: bool = False,
+) -> Selection:
+    """The scans of a split below `root` (None: the folder that SKM_TEA_ROOT names), of whatever format.
+
+    Only scans of the shape take part (None: the most frequent one). `count` takes the first scans of the few-shot
+    order, so that smaller subsets lie in larger ones. A scan that cannot be used raises, unless `skip_bad`.
+    """
+    named = root or os.environ.get(ROOT_VARIABLE)
+    if not named:
+        raise UserError(f"no data were named; pass --data FOLDER or set {ROOT_VARIABLE}.")
+    for form in FORMATS:
+        if form.owns_folder(Path(named), split):
+            return form.load(Path(named), split, shape=shape, count=count, skip_bad=skip_bad)
+    expected = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS)
+    raise UserError(
+        f"{'--data' if root else ROOT_VARIABLE} names {named}, but there is no {expected} with scans; "
+        "name the folder above it."
+    )
+
+
+def _names() -> str:
+    return ", ".join(form.name for form in FORMATS)

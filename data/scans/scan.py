@@ -1,0 +1,86 @@
+"""What every scan looks like from outside, whatever its format."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from lab.errors import UserError
+from lab.files import fingerprint, read_json, write_json
+from lab.paths import datasets_dir
+
+
+class Scan(ABC):
+    """One examination on disk: a stack of 2-D problems, read when they are asked for.
+
+    Each has k-space (coils, ky, kz), coil maps of the same shape, and the image (ky, kz) that fully sampled
+    k-space gives. A format's subclass sets the attributes and writes `read`.
+    """
+
+    path: Path
+    scan_id: str
+    origin: str
+    """What kind of data it is, for people to read: "SKM-TEA", "fastMRI", "synthetic knee"."""
+    matrix_shape: tuple[int, int, int]
+    """(slices, ky, kz) as stored, zero-padding included."""
+    acquired_grid: tuple[int, int]
+    """(ky, kz) that the scanner acquired, in the middle of the stored grid; masks are made for it."""
+    num_coils: int
+    num_echoes: int = 1
+    voxel_spacing: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Millimetres along the axes of `matrix_shape`."""
+    orientation: tuple[str, str, str] = ("SI", "AP", "LR")
+    """From where to where each axis of `matrix_shape` runs; "SI" is from head to foot."""
+
+    @abstractmethod
+    def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
+        """K-space, maps and target of one slice and echo."""
+
+    def read_target(self, slice_index: int) -> np.ndarray:
+        """The targets of a slice, all echoes, in any order of axes; a format may know a faster way."""
+        return np.stack([self.read(slice_index, echo)[2].numpy() for echo in range(self.num_echoes)])
+
+    def mask(self, acceleration: float) -> Tensor | None:
+        """The mask that came with the scan, bool (acquired ky, acquired kz), or None if there is none."""
+        return None
+
+    @property
+    def num_slices(self) -> int:
+        """How many 2-D problems a volume consists of."""
+        return self.matrix_shape[0]
+
+    @cached_property
+    def scale(self) -> float:
+        """Standard deviation of |target| over the volume, all echoes; computed once, then kept on disk."""
+        path = self._statistics_path()
+        if not path.exists():
+            write_json(path, {"file": str(self.path), "std": self._standard_deviation()})
+        return float(read_json(path)["std"])
+
+    @property
+    def scale_is_known(self) -> bool:
+        """Whether `scale` costs nothing."""
+        return "scale" in self.__dict__ or self._statistics_path().exists()
+
+    @property
+    def file_key(self) -> str:
+        """Names what is cached for this file: differs between files of one name, and when the file changes."""
+        status = self.path.stat()
+        return fingerprint([str(self.path.resolve()), status.st_size, status.st_mtime_ns])
+
+    def _statistics_path(self) -> Path:
+        return datasets_dir() / "statistics" / f"{self.scan_id}-{self.file_key}.json"
+
+    def _standard_deviation(self) -> float:
+        count, total, squares = 0, 0.0, 0.0
+        for slice_index in range(self.num_slices):
+            magnitude = np.abs(self.read_target(slice_index)).astype(np.float64)
+            count += magnitude.size
+            total += magnitude.sum()
+            squares += np.square(magnitude).sum()
+        deviation = (squares / count - (total / count) ** 2) ** 0.5
+        if not deviation > 0 or not np.isfinite(deviation):
+            raise UserError(f"{self.path}: the target is constant or not finite, so it cannot be normalised.")
+        return float(deviation)

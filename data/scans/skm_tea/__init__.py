@@ -1,0 +1,1 @@
+"""SKM-TEA, raw-data track: the layout on disk, its scans and its splits."""

@@ -1,1 +1,0 @@
-"""SKM-TEA, raw-data track: the layout on disk, its scans and splits, its slices."""
