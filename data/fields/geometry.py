@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 Boundary = Literal["periodic", "walls"]
 Latitudes = Literal["legendre-gauss", "equiangular"]
 """Grids as torch-harmonics names them: the zeros of a Legendre polynomial, or equal steps from pole to pole."""
-Move = Literal["mirror rows", "mirror columns", "transpose", "turn rows", "turn columns"]
+Move = Literal[
+    "mirror rows", "mirror columns", "transpose", "half turn", "turn rows", "turn columns", "turn diagonally"
+]
+"""Turns move a field along periodic axes; diagonally, as far back along columns as ahead along rows."""
 Regions = dict[str, tuple[float, float]]
 
 

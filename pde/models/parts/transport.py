@@ -22,8 +22,8 @@ from torch.nn.functional import grid_sample
 from data.fields.geometry import Box, Geometry, Sphere
 from monarch_core import PlaneTransform
 
-REACH = 8.0
-"""Points that a velocity of 1 carries a field in half a step: networks give numbers of order 0.1 at the start."""
+REACH = 1 / 8
+"""Share of the domain over which a velocity of 1 carries a field in half a step, of the sphere from pole to pole."""
 MARGIN = 3
 """Rows and columns beyond the grid that a spline may need."""
 TINY = 1e-20
@@ -86,7 +86,8 @@ class Plane(Surface):
         return self.base
 
     def vector(self, velocity: Tensor) -> Tensor:
-        return REACH * velocity
+        rows, columns = self.resolution
+        return velocity * velocity.new_tensor([REACH * rows, REACH * columns])
 
     def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
         return position.to(displacement.dtype) + displacement
@@ -136,8 +137,8 @@ class Globe(Surface):
         return self.base
 
     def vector(self, velocity: Tensor) -> Tensor:
-        """Components to the south and to the east, in angles of a row."""
-        angle = REACH * torch.pi / self.resolution[0] * velocity
+        """Components to the south and to the east."""
+        angle = REACH * torch.pi * velocity
         return angle[..., :1] * self.south.to(velocity) + angle[..., 1:] * self.east.to(velocity)
 
     def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
@@ -193,6 +194,18 @@ class Transport(nn.Module):
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
         filtered = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
         return self.surface.sample(filtered, self.surface.origins(velocities), fine=True)
+
+    def resampled(self, resolution: tuple[int, int]) -> "Transport":
+        """The same on another grid; frequencies that are new there pass the filter unchanged."""
+        fields = self.filter.shape[1]
+        new = Transport(resolution, self.geometry, fields).to(self.filter)
+        (x, y), (rows, columns) = self.transform.modes, new.transform.modes
+        old = self.filter.detach().view(y, 2 * x, fields)
+        common = min(y, columns)
+        near = min(x, rows)
+        both = new.filter.data.view(columns, 2 * rows, fields)
+        both[:common, :near], both[:common, -near:] = old[:common, :near], old[:common, -near:]
+        return new
 
     def flops(self) -> int:
         """Real operations on one sample: the filter, and four bilinear samplings for each value of a spline."""
