@@ -58,7 +58,7 @@ def shallow_water() -> None:
 
     samples = range(10)
     usual, spent = timed(solve_samples, ShallowWater(frames=12).settings, samples)
-    table = new_table("shallow water, default 8 steps an hour")
+    table = new_table("shallow water, default 8 steps per hour")
     for steps in (4, 16):
         other, seconds = timed(solve_samples, ShallowWater(frames=12, steps_per_hour=steps).settings, samples)
         for i, name in enumerate(("geopotential", "vorticity", "divergence")):
@@ -91,8 +91,8 @@ def new_table(title: str) -> Table:
         Column("mean", "mean difference"),
         Column("worst", "worst frame"),
         Column("last", "last frame"),
-        Column("seconds", "s a sample, it", digits=3),
-        Column("usual", "s a sample, default", digits=3),
+        Column("seconds", "s per sample, it", digits=3),
+        Column("usual", "s per sample, default", digits=3),
     ]
     return Table(columns)
 

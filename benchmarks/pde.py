@@ -44,12 +44,12 @@ class WithFFT(nn.Module):
     def analyse(self, field: Tensor) -> Tensor:
         spectrum = torch.fft.rfft2(field, dim=(1, 2), norm="ortho")
         kept = torch.cat((spectrum[:, : self.m, : self.m], spectrum[:, -self.m :, : self.m]), dim=1)
-        return kept.permute(2, 1, 3, 0).flatten(0, 1).contiguous()
+        return torch.view_as_real(kept.permute(2, 1, 3, 0).flatten(0, 1).contiguous())
 
     def synthesise(self, modes: Tensor) -> Tensor:
-        m, (_, channels, batch) = self.m, modes.shape
-        kept = modes.view(m, 2 * m, channels, batch).permute(3, 1, 0, 2)
-        spectrum = modes.new_zeros(batch, POINTS, POINTS // 2 + 1, channels)
+        m, (_, channels, batch, _) = self.m, modes.shape
+        kept = torch.view_as_complex(modes).view(m, 2 * m, channels, batch).permute(3, 1, 0, 2)
+        spectrum = kept.new_zeros(batch, POINTS, POINTS // 2 + 1, channels)
         spectrum[:, :m, :m], spectrum[:, -m:, :m] = kept[:, :m], kept[:, m:]
         return torch.fft.irfft2(spectrum, s=(POINTS, POINTS), dim=(1, 2), norm="ortho")
 
@@ -57,7 +57,7 @@ class WithFFT(nn.Module):
 def fno_with_fft() -> nn.Module:
     model = build("fno", FRAMES, POINTS)
     for layer in model.layers:
-        layer.plane = WithFFT(12)
+        layer.spectral.plane = WithFFT(12)
     return model
 
 
@@ -103,7 +103,7 @@ def main() -> None:
         f"{options.threads} thread(s), torch {torch.__version__}, batch {BATCH} of {POINTS} x {POINTS}, {FRAMES} in"
     )
     print(
-        f"{'model':<22}{'parameters':>12}{'ms a step':>12}{'against neuraloperator':>25}{'against fno':>14}"
+        f"{'model':<22}{'parameters':>12}{'ms per step':>12}{'against neuraloperator':>25}{'against fno':>14}"
     )
     for name, model in models.items():
         package = f"{times['neuraloperator'] / times[name]:.2f} x" if "neuraloperator" in times else ""

@@ -149,8 +149,10 @@ def _differences(
     apart: frozenset[str],
 ) -> list[str]:
     words = []
+    # Where a column has an option's value (a viscosity), its data differs from that of the other columns.
+    beside = [identity for identity in rivals if all(identity.get(key) == mine.get(key) for key in apart)]
     for key in dict.fromkeys(key for identity in rivals for key in identity):
-        values = [identity.get(key) for identity in rivals]
+        values = [identity.get(key) for identity in (beside if key == "data" else rivals)]
         counts = Counter(map(str, values))
         if len(counts) == 1 or key in apart:
             continue

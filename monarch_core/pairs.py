@@ -1,7 +1,7 @@
 """Complex numbers as pairs of real ones, (re, im) on a last axis of 2, and the product of matrices of them.
 
 Pairs work where complex tensors do not: in bfloat16, in exported graphs, on devices without complex kernels. On a CPU
-complex kernels are faster, so there `product` and `contiguous` see the same memory as complex numbers; wherever
+complex kernels are faster, so there `product` and `rearranged` see the same memory as complex numbers; wherever
 `complex_kernels` says no, they multiply and copy real numbers, with the same result.
 """
 
@@ -53,25 +53,29 @@ def product(A: Tensor, B: Tensor) -> Tensor:
     >>> torch.allclose(product(A, B), torch.view_as_real(expected), atol=1e-5)
     True
     """
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled(A.device.type):
-        return _real_product(A, B)
+    if _traced() or torch.is_autocast_enabled(A.device.type):
+        return _product(A, B, complex_kernels(A))
     made: Tensor = _Product.apply(A, B, complex_kernels(A))  # type: ignore[no-untyped-call]
     return made
 
 
 def adjoint(A: Tensor) -> Tensor:
     """The conjugate transposes of matrices in pairs, (..., m, n, 2) to (..., n, m, 2)."""
-    if complex_kernels(A):
-        return torch.view_as_real(torch.view_as_complex(A).mH.resolve_conj().contiguous())
     re, im = A.transpose(-3, -2).unbind(-1)
     return torch.stack((re, -im), -1)
 
 
-def contiguous(x: Tensor) -> Tensor:
-    """Pairs in any order, (..., 2), as a contiguous tensor: what `x.contiguous()` gives, a pair at a time."""
-    if x.is_contiguous() or not complex_kernels(x):
-        return x.contiguous()
-    return torch.view_as_real(torch.view_as_complex(x).contiguous())
+def rearranged(x: Tensor, have: str, want: str, **sizes: int) -> Tensor:
+    """Pairs whose axes are `have`, a letter each of that size, as contiguous pairs with the axes `want`.
+
+    >>> rearranged(torch.zeros(6, 5, 2), "abc", "cab", a=2, b=3, c=5).shape
+    torch.Size([5, 2, 3, 2])
+    """
+    shape, order = [sizes[letter] for letter in have], [have.index(letter) for letter in want]
+    if not complex_kernels(x):
+        return x.reshape(*shape, 2).permute(*order, len(order)).contiguous()
+    # The axes are split behind the complex view, so that a gradient, too, is copied a pair at a time.
+    return torch.view_as_real(torch.view_as_complex(x.contiguous()).view(shape).permute(order).contiguous())
 
 
 def from_complex(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -84,6 +88,14 @@ def real_part_matrix(B: Tensor) -> Tensor:
     """The real matrix (k, 2 n, p) that takes a row of pairs z to Re(z B), for B (k, n, p, 2)."""
     re, im = B.unbind(-1)
     return torch.stack((re, -im), 2).flatten(1, 2)
+
+
+def _traced() -> bool:
+    """Whether torch.compile, torch.export or torch.func looks on: they see through plain operations alone.
+
+    (A Function that torch.func understands would cost each call more than some of these products take.)
+    """
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
 def _real_product(A: Tensor, B: Tensor) -> Tensor:
@@ -103,21 +115,24 @@ class _Product(Function):
     """torch's own derivative multiplies lazily conjugated and permuted matrices, which on a CPU go one by one;
     conjugated and copied beforehand they go as one batch."""
 
-    generate_vmap_rule = True
-
     @staticmethod
-    def forward(A: Tensor, B: Tensor, complex: bool) -> Tensor:
+    def forward(ctx: Any, A: Tensor, B: Tensor, complex: bool) -> Tensor:
+        ctx.save_for_backward(A, B)
+        ctx.complex = complex
         return _product(A, B, complex)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs[:2])
-        ctx.complex = inputs[2]
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         A, B = ctx.saved_tensors
-        gradient = contiguous(gradient)
-        by_A = _product(gradient, adjoint(B), ctx.complex) if ctx.needs_input_grad[0] else None
-        by_B = _product(adjoint(A), gradient, ctx.complex) if ctx.needs_input_grad[1] else None
+        gradient = gradient.contiguous()
+        by_A = by_B = None
+        if ctx.complex:
+            gradient, A, B = (torch.view_as_complex(t) for t in (gradient, A, B))
+            if ctx.needs_input_grad[0]:
+                by_A = torch.view_as_real(torch.bmm(gradient, B.mH.resolve_conj()))
+            if ctx.needs_input_grad[1]:
+                by_B = torch.view_as_real(torch.bmm(A.mH.resolve_conj(), gradient))
+        else:
+            by_A = _real_product(gradient, adjoint(B)) if ctx.needs_input_grad[0] else None
+            by_B = _real_product(adjoint(A), gradient) if ctx.needs_input_grad[1] else None
         return by_A, by_B, None

@@ -1,16 +1,77 @@
 """`python -m mri.eval`: score the finished runs on the test scans; tables, figures, volumes."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from lab.cli import run
-from mri.config import EvalConfig
+from mri.config import EvalConfig, TrainConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from lab.runs import FinishedRun
 
 
 def evaluate(config: EvalConfig) -> None:
     """Make the paper's tables, and figures, from all finished runs."""
-    from mri.evaluation import evaluate
+    from lab.errors import UserError
+    from lab.paths import runs_dir
+    from lab.runs import finished_runs
 
-    evaluate(config)
+    folder = config.runs or runs_dir() / TrainConfig.app
+    runs = [each for each in finished_runs(TrainConfig, folder) if (config.only or "") in each.name]
+    if not runs:
+        raise UserError(f"no finished run in {folder} has {config.only!r} in its name.")
+    report(runs, config.out or folder / "results", config)
+
+
+def report(runs: "Sequence[FinishedRun]", folder: "Path", config: EvalConfig) -> None:
+    """Tables, figures and volumes of some runs; runs on other data, or sampled otherwise, have tables of their own."""
+    from pathlib import Path
+
+    import torch
+
+    from lab.errors import UserError
+
+    torch.set_num_threads(config.threads or torch.get_num_threads())
+    groups: dict[tuple[Path, str], list[FinishedRun]] = {}
+    for each in runs:
+        root = Path(config.data or each.manifest["data"]["root"])
+        if not root.is_dir():
+            raise UserError(f"the data of {each.name} were in {root}, which is gone; name it with --data.")
+        groups.setdefault((root, each.config["mask"]), []).append(each)
+    for (root, mask), members in groups.items():
+        place = folder / f"{root.name}-{mask}" if len(groups) > 1 else folder
+        _report_one(members, root, place, config)
+
+
+def _report_one(runs: "Sequence[FinishedRun]", root: "Path", folder: "Path", config: EvalConfig) -> None:
+    from lab.console import say, say_written
+    from lab.files import write_text
+    from mri.export import export
+    from mri.figures import figures
+    from mri.scores import score_runs
+    from mri.sources import Source
+    from mri.tables import per_scan_csv, results_tables
+
+    source = Source(root, skip_bad=True)
+    scans = source.scans(config.split)
+    mask = runs[0].config["mask"]
+    data = f"{scans[0].origin}, {len(scans)} {config.split} scan{'s' if len(scans) > 1 else ''}"
+    say(f"data: {data}, in {root}; {mask} sampling")
+    results = score_runs(runs, scans, mask, folder / "scores")
+    written = []
+    for name, table in results_tables(results, data, config.against).items():
+        table.print()
+        written += table.save(folder, name)
+    write_text(folder / "per_scan.csv", per_scan_csv(results))
+    written.append(folder / "per_scan.csv")
+    if config.figures:
+        written += figures(results, scans[0], mask, folder, scans[0].origin)
+    if config.export == "nifti":
+        written += export(results, scans, mask, folder / "volumes")
+    say_written(folder, written)
 
 
 if __name__ == "__main__":

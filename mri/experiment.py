@@ -1,4 +1,4 @@
-"""A reconstruction method in training."""
+"""Loss and scores in training."""
 
 from typing import Any, cast
 
@@ -9,12 +9,10 @@ from data.masks.pool import draw
 from data.scans.sense import sample
 from data.scans.slices import Slice
 from lab.experiment import Experiment
+from mri.augment import shifted, turned
 from mri.config import Loss, TrainConfig
 from mri.losses import penalty, slice_ssim
-from mri.models.method import Method
-from mri.models.msense import MSense
-from mri.models.registry import header
-from mri.sampling import random_shift, random_turn
+from mri.models.parts.method import Method
 
 
 class Reconstruction(Experiment):
@@ -33,8 +31,8 @@ class Reconstruction(Experiment):
         super().__init__(model, config)
         self.register_buffer("masks", masks, persistent=False)
         self.validation_masks = validation_masks
-        pulled = isinstance(model, MSense) and config.decay_towards == "start"
-        self.start = [parameter.detach().clone() for parameter in model.parameters()] if pulled else []
+        pulled = list(model.parameters()) if model.decays_to_start else []
+        self.start = [parameter.detach().clone() for parameter in pulled]
 
     def loss(self, batch: Slice) -> Tensor:
         positions = cast(Tensor, batch.position)  # the fields of a batch are those of a slice, stacked
@@ -42,9 +40,9 @@ class Reconstruction(Experiment):
         mask = self.masks[numbers.to(self.masks.device)]
         kspace, maps, target = normalised(batch)
         if self.config.shift:
-            kspace, maps, target = random_shift(kspace, maps, target, self.config.shift)
+            kspace, maps, target = shifted(kspace, maps, target, self.config.shift)
         if self.config.turn:
-            kspace, target = random_turn(kspace, target)
+            kspace, target = turned(kspace, target)
         image = self.model(sample(kspace, mask), maps, mask, batch.echo)
         return penalty(cast(Loss, self.config.loss), image, target, self.config.similarity)
 
@@ -58,12 +56,7 @@ class Reconstruction(Experiment):
         return {"error": error, "ssim": slice_ssim(image, target)}
 
     def header(self) -> dict[str, Any]:
-        config = self.config
-        return {
-            **header(config.model, self.model.plane, vars(config)),
-            "acc": config.acc,
-            "mask": config.mask,
-        }
+        return header(self.model, self.config)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         decay = 0.0 if self.start else self.config.weight_decay
@@ -76,6 +69,18 @@ class Reconstruction(Experiment):
         with torch.no_grad():
             for parameter, start in zip(self.model.parameters(), self.start, strict=False):
                 parameter.lerp_(start.to(parameter.device), rate)
+
+
+def header(method: Method, config: TrainConfig) -> dict[str, Any]:
+    """What a weights file says about its method: enough to build it, and what it was trained for."""
+    return {
+        "app": config.app,
+        "model": config.model,
+        "plane": list(method.plane),
+        "options": dict(config.options),
+        "acc": config.acc,
+        "mask": config.mask,
+    }
 
 
 def normalised(batch: Slice) -> tuple[Tensor, Tensor, Tensor]:

@@ -38,7 +38,7 @@ def penalty(loss: Loss, image: Tensor, target: Tensor, similarity: float = 10.0)
 
 
 def slice_ssim(image: Tensor, target: Tensor) -> Tensor:
-    """The structural similarity of the magnitudes of slices (batch, ky, kz): one number a slice, differentiable.
+    """The structural similarity of the magnitudes of slices (batch, ky, kz): one number per slice, differentiable.
 
     As `mri.ssim.ssim` of a volume of one slice, whose data range is the slice's own max |target|.
     """

@@ -15,30 +15,33 @@ def reconstruct(config: ReconstructConfig) -> None:
     from lab.cli import existing_file
     from lab.console import say
     from lab.progress import Progress
-    from mri import volume
-    from mri.metrics import quality
-    from mri.models.registry import load
-    from mri.nifti import check_name, write_nifti
+    from mri.export import check_name, write_nifti
+    from mri.metrics import METRICS, quality
+    from mri.predictor import load, target
     from mri.sampling import evaluation_masks
 
+    assert config.weights is not None
+    assert config.input is not None
     torch.set_num_threads(config.threads or torch.get_num_threads())
     check_name(config.out)
-    method, header = load(existing_file(config.weights, "--weights"))
+    predictor = load(existing_file(config.weights, "--weights"))
     scan = open_scan(existing_file(config.input, "--input"))
-    acc = float(header["acc"]) if config.acc is None else config.acc
-    mask = None if acc == 1 else evaluation_masks([scan], acc, header["mask"])[scan.scan_id]
-    magnitudes = []
+    acc = float(predictor.header["acc"]) if config.acc is None else config.acc
+    mask = None if acc == 1 else evaluation_masks([scan], acc, predictor.header["mask"])[scan.scan_id]
+    images = []
     with Progress(
         scan.num_slices * scan.num_echoes, f"reconstructing {scan.scan_id}", unit="slice"
     ) as progress:
         for echo in range(scan.num_echoes):
-            image = volume.reconstruct(method, scan, echo, mask, progress.advance)
-            magnitudes.append(np.abs(image))
+            images.append(predictor.reconstruct(scan, echo, mask, advance=progress.advance))
             if mask is not None:
-                score = quality(image, volume.target(scan, echo))
-                say(f"echo {echo + 1}: pSNR {score.psnr:.2f} dB, SSIM {score.ssim:.4f} against full sampling")
-    path = write_nifti(config.out, np.stack(magnitudes, -1), scan)
-    say(f"wrote {path}: {header['model']} at acceleration {acc:g}, {scan.num_echoes} echoes")
+                found = quality(images[-1], target(scan, echo)).items()
+                scores = ", ".join(
+                    f"{METRICS[key].title} {METRICS[key].shown(value)}" for key, value in found
+                )
+                say(f"echo {echo + 1}, against full sampling: {scores}")
+    path = write_nifti(config.out, np.abs(np.stack(images, -1)), scan)
+    say(f"wrote {path}: {predictor.header['model']} at acceleration {acc:g}, {scan.num_echoes} echoes")
 
 
 if __name__ == "__main__":

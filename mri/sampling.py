@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from data.masks.pool import MaskPool, pad
@@ -49,32 +48,3 @@ def measured(kspace: Tensor) -> Tensor:
 
 def _stored(scan: Scan, acceleration: float, kind: Kind) -> Tensor | None:
     return scan.mask(acceleration) if kind == "poisson" else None
-
-
-def random_shift(kspace: Tensor, maps: Tensor, target: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Move the field of view of each slice by whole voxels, up to `share` of it: a linear phase in k-space.
-
-    kspace and maps are (batch, coils, ky, kz), target (batch, ky, kz). What leaves on one side comes in on the
-    other, which is exactly what the phase does.
-    """
-    phase = torch.ones((), dtype=kspace.dtype, device=kspace.device)
-    rows = torch.arange(len(kspace), device=kspace.device)
-    lines = []
-    for n in kspace.shape[-2:]:
-        shift = torch.randint(-int(share * n), int(share * n) + 1, (len(kspace), 1)).to(kspace.device)
-        position = torch.arange(n, device=kspace.device)
-        lines.append((position - shift) % n)
-        angle = (shift * (position - n // 2) % n).double() * (-2 * torch.pi / n)
-        one = torch.polar(torch.ones_like(angle), angle).to(kspace.dtype)
-        phase = phase[..., None] * one[:, None] if phase.ndim else one
-    y, z = lines[0][:, :, None], lines[1][:, None, :]
-    moved_target = target[rows[:, None, None], y, z]
-    moved_maps = maps.movedim(1, -1)[rows[:, None, None], y, z].movedim(-1, 1)
-    return kspace * phase[:, None], moved_maps, moved_target
-
-
-def random_turn(kspace: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Multiply each slice, k-space and target, by a random unit complex number."""
-    angle = 2 * torch.pi * torch.rand(len(kspace))
-    phase = torch.polar(torch.ones_like(angle), angle).to(kspace)
-    return kspace * phase[:, None, None, None], target * phase[:, None, None]

@@ -1,46 +1,35 @@
-"""Choosing the one number of a method on the training scans."""
+"""Choosing the one number of a method on the training scans, before anything is learned."""
 
 import math
 from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from data.masks.pool import draw
 from data.scans.sense import sample
 from data.scans.slices import Slice, SliceDataset, collate
 from lab.progress import Progress
-from mri.config import TrainConfig
 from mri.experiment import normalised
-from mri.models.dc_sense import separable_compensation
-from mri.models.method import Tunable
-from mri.models.msense import MSense
+from mri.models.parts.method import Method
 
 MOST_SLICES = 24
-EXPONENTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
-def choose_strength(method: Tunable, slices: SliceDataset, masks: Tensor, seed: int) -> dict[float, float]:
-    """Set the method's strength to the best candidate; return the loss of each, in dB (lower is better)."""
+def choose(method: Method, slices: SliceDataset, masks: Tensor, seed: int) -> dict[str, float]:
+    """Let the method take the best of its candidates; return that strength and its loss, nothing if it has none."""
+    if not method.candidates:
+        return {}
     examples = _examples(slices)
     losses: dict[float, float] = {}
     with Progress(len(method.candidates), "choosing the strength", unit="candidate") as progress:
         for candidate in method.candidates:
-            method.strength.fill_(candidate)
+            method.choose(candidate)
             losses[candidate] = _loss(method, examples, masks, seed)
-            progress.advance(loss=losses[candidate])
-    method.strength.fill_(min(losses, key=losses.__getitem__))
-    return losses
-
-
-def choose_start(
-    config: TrainConfig, plane: tuple[int, int], density: Tensor, slices: SliceDataset, masks: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Frequency weights u (ky), v (kz) for mSENSE to start with: the best exponent of the density."""
-    examples = _examples(slices)
-    fits = [separable_compensation(density, exponent) for exponent in EXPONENTS]
-    losses = [_loss(MSense(plane, weights=fit), examples, masks, config.seed) for fit in fits]
-    return fits[losses.index(min(losses))]
+            progress.advance(strength=candidate, loss=losses[candidate])
+    best = min(losses, key=losses.__getitem__)
+    method.choose(best)
+    return {"strength": best, "loss": losses[best]}
 
 
 def _examples(slices: SliceDataset) -> Slice:
@@ -50,7 +39,7 @@ def _examples(slices: SliceDataset) -> Slice:
 
 
 @torch.no_grad()
-def _loss(method: nn.Module, examples: Slice, masks: Tensor, seed: int) -> float:
+def _loss(method: Method, examples: Slice, masks: Tensor, seed: int) -> float:
     """Mean squared error of the magnitude in dB, averaged over slices: minus a mean pSNR, up to a constant."""
     mask = masks[draw(seed, 0, cast(Tensor, examples.position), len(masks))]
     kspace, maps, target = normalised(examples)

@@ -1,20 +1,26 @@
-"""Where the scans come from: the folder given, SKM_TEA_ROOT, or synthetic knees made on the spot."""
+"""From options to training, validation and test scans, and to the slices that training sees.
+
+Scans come from the folder given, from SKM_TEA_ROOT, or are synthetic knees made on the spot.
+"""
 
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from torch.utils.data import Subset
 
 from data.scans.reader import load_scans
 from data.scans.scan import Scan
 from data.scans.selection import Selection
 from data.scans.skm_tea.format import ROOT_VARIABLE, read_annotations
 from data.scans.skm_tea.layout import SPLITS, annotation_path
+from data.scans.slices import Slice, SliceDataset
 from lab.console import say
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir
-from mri.config import TrainConfig
+from mri.config import DataOptions
 
 
 @dataclass
@@ -34,35 +40,71 @@ class Source:
                 say(report)
         return self._loaded[key].scans
 
-    def origin(self, scan: Scan) -> str:
-        """What kind of data a scan is; files that are not a scanner's own say so themselves."""
-        return scan.origin
-
     def describe(self, train: list[Scan], validation: list[Scan]) -> dict[str, Any]:
-        """What the manifest of a run keeps: kind, folder, scans, and a fingerprint of them."""
-        listed = {
-            name: [[scan.scan_id, scan.path.stat().st_size] for scan in scans]
-            for name, scans in (("train", train), ("validation", validation))
-        }
+        """What the manifest of a run keeps of its data.
+
+        `source` tells one data set from another, however many of its scans are used; `fingerprint` tells the scans.
+        """
+        kind = train[0].origin
         return {
-            "name": self.origin(train[0]),
+            "name": kind,
             "root": str(self.root),
             "train": [scan.scan_id for scan in train],
             "validation": [scan.scan_id for scan in validation],
             "plane": list(plane_of(train)),
-            "fingerprint": fingerprint(listed),
+            "source": f"{kind} {_told_apart(self.scans('train'), validation)}",
+            "fingerprint": _told_apart(train, validation),
         }
 
 
-def find_source(config: TrainConfig) -> Source:
+def _told_apart(train: list[Scan], validation: list[Scan]) -> str:
+    parts = {"train": train, "validation": validation}
+    listed = {key: [(each.scan_id, each.path.stat().st_size) for each in parts[key]] for key in parts}
+    return fingerprint(listed)
+
+
+class Samples(NamedTuple):
+    """The scans of a run, and the slices of them that training and validation see."""
+
+    train_scans: list[Scan]
+    validation_scans: list[Scan]
+    train: SliceDataset | Subset[Slice]
+    validation: SliceDataset | Subset[Slice]
+
+
+def samples(options: DataOptions, source: Source) -> Samples:
+    """What a run learns from and what it is validated on."""
+    train, validation = source.scans("train", options.num_train), source.scans("val")
+    per_scan = options.slices and options.slices * len(train)
+    return Samples(
+        train,
+        validation,
+        evenly(SliceDataset(train, options.echoes), per_scan),
+        evenly(SliceDataset(validation, options.echoes), options.val_slices),
+    )
+
+
+def evenly(slices: SliceDataset, places: int | None) -> SliceDataset | Subset[Slice]:
+    """`places` evenly spaced slices of all the scans' volumes, each with all its echoes; None for everything."""
+    if places is None:
+        return slices
+    by_place: dict[tuple[str, int], list[int]] = {}
+    for index, (scan, slice_index, _) in enumerate(slices.items):
+        by_place.setdefault((scan.scan_id, slice_index), []).append(index)
+    groups, wanted = list(by_place.values()), min(places, len(by_place))
+    chosen = [groups[(2 * number + 1) * len(groups) // (2 * wanted)] for number in range(wanted)]
+    return Subset(slices, [index for group in chosen for index in group])
+
+
+def find_source(options: DataOptions) -> Source:
     """The data that the options, or the environment, name; synthetic knees otherwise."""
-    named = config.data or os.environ.get(ROOT_VARIABLE)
+    named = options.data or os.environ.get(ROOT_VARIABLE)
     if named:
         if not Path(named).is_dir():
-            flag = "--data" if config.data else ROOT_VARIABLE
+            flag = "--data" if options.data else ROOT_VARIABLE
             raise UserError(f"{flag} names {named}, but there is no such folder.")
-        source = Source(Path(named), config.skip_bad)
-        say(f"data: {source.origin(source.scans('train')[0])}, in {named}")
+        source = Source(Path(named), options.skip_bad)
+        say(f"data: {source.scans('train')[0].origin}, in {named}")
         return source
     say(
         f"no --data and no {ROOT_VARIABLE}: using the built-in SYNTHETIC KNEES (simulated anatomy, coils, "
@@ -70,10 +112,10 @@ def find_source(config: TrainConfig) -> Source:
     )
     from data.knee.generate import ensure
 
-    x, y, z = config.knee_shape
+    x, y, z = options.knee_shape
     folder = datasets_dir() / f"knees-{x}x{y}x{z}"
-    root = ensure(max(config.knees, _present(folder)), out=folder, shape=(x, y, z))
-    return Source(root, config.skip_bad)
+    root = ensure(max(options.knees, _present(folder)), out=folder, shape=(x, y, z))
+    return Source(root, options.skip_bad)
 
 
 def _present(root: Path) -> int:

@@ -1,5 +1,7 @@
 """Structural similarity of volumes, slab by slab, in bounded memory."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
@@ -10,11 +12,9 @@ K1, K2 = 0.01, 0.03
 SLAB = 8
 """Planes of the result computed at once; each slab reads RADIUS more on either side."""
 
-Volume = NDArray[np.float32]
 
-
-def ssim(image: Volume, target: Volume, data_range: float) -> float:
-    """The mean structural similarity of two magnitude volumes (slices, ky, kz), border of 5 voxels cropped.
+def ssim(image: NDArray[Any], target: NDArray[Any], data_range: float) -> float:
+    """The mean structural similarity of the magnitudes of two volumes (slices, ky, kz), border of 5 voxels cropped.
 
         SSIM = (2 m_x m_y + C1) (2 s_xy + C2) / ((m_x^2 + m_y^2 + C1) (s_x^2 + s_y^2 + C2)),
 
@@ -35,9 +35,8 @@ def ssim(image: Volume, target: Volume, data_range: float) -> float:
     for first in range(halo, image.shape[0] - halo, SLAB):
         last = min(first + SLAB, image.shape[0] - halo)
         rows = slice(first - halo, last + halo)
-        values = _similarity(
-            image[rows].astype(np.float64), target[rows].astype(np.float64), data_range, halo
-        )
+        x, y = (np.abs(volume[rows]).astype(np.float64) for volume in (image, target))
+        values = _similarity(x, y, data_range, halo)
         total += values.sum()
         count += values.size
     return float(total / count)

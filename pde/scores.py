@@ -109,7 +109,7 @@ def forecast(predictor: Predictor, samples: Samples, batch_size: int = 20) -> Te
 
 def pace(run: FinishedRun) -> dict[str, Any]:
     """How long the training was: steps, minutes, and seconds per pass over the training data."""
-    if not (run.folder / "metrics.csv").is_file():
+    if "steps" not in run.manifest:  # weights that were given as such
         return {}
     last = run.metrics()[-1]
     passes = last["step"] / run.manifest["steps"]["per_pass"]

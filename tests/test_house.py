@@ -3,6 +3,12 @@
 import ast
 import dataclasses
 import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
 import typing
 from pathlib import Path
 from typing import Any
@@ -10,6 +16,7 @@ from typing import Any
 import pytest
 
 from lab.config import ExperimentConfig, defaults
+from lab.files import read_json
 from lab.runs import FinishedRun, rows
 
 APPLICATIONS = ("lab.demo", "pde", "mri")
@@ -76,7 +83,8 @@ def another(hint: Any, value: Any) -> Any:
     if typing.get_origin(hint) is typing.Literal:
         return next(choice for choice in typing.get_args(hint) if choice != value)
     if value is None or (parts and typing.get_origin(hint) not in (tuple, list)):
-        return another(parts[0] if parts else hint, value if value is not None else another_start(parts[0]))
+        kind = parts[0] if parts else hint
+        return another(kind, another_start(kind) if value is None else value)
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
@@ -90,10 +98,9 @@ def another_start(hint: Any) -> Any:
     return {bool: False, int: 1, float: 0.5, str: "a", Path: "a"}.get(hint, [])
 
 
-def run_with(package: str, model: str, **changed: Any) -> FinishedRun:
-    return FinishedRun(
-        Path("run"), defaults(config_class(package), model) | changed, {"data": {"source": "same"}}
-    )
+def run_with(package: str, usual: str, **changed: Any) -> FinishedRun:
+    options = defaults(config_class(package), changed.get("model", usual)) | changed
+    return FinishedRun(Path("run"), options, {"data": {"source": "same"}})
 
 
 def options_of(package: str) -> list[tuple[str, str, str]]:
@@ -135,3 +142,185 @@ def test_no_list_of_models_besides_the_registry(root, package):
                 parts = node.keys if isinstance(node, ast.Dict) else node.elts
                 words = {part.value for part in parts if isinstance(part, ast.Constant)}
                 assert len(words & names) < 2, f"{path}:{node.lineno} lists models"
+
+
+@dataclasses.dataclass(frozen=True)
+class Toy:
+    """A model that is added to a copy of an application: one file, and one line in its registry.
+
+    `copied` names the packages that the copy needs; the others are imported from the repository. `train` are the
+    options of a training of seconds, `table` those of a table that has the toy, `figure` a picture of an evaluation.
+    """
+
+    copied: tuple[str, ...]
+    source: str
+    entry: str
+    train: tuple[str, ...]
+    table: tuple[str, ...]
+    figure: str
+    data: str = ""
+    """Statements that make the data that `train` and `table` name."""
+
+
+TOYS = {
+    "lab.demo": Toy(
+        copied=("lab", "configs"),
+        source="""
+            from torch import nn
+
+            class Toy(nn.Linear):
+                def __init__(self, size):
+                    super().__init__(size, size)
+            """,
+        entry='Entry("toy", "a toy", "lab.demo.models.toy:Toy", title="The Toy")',
+        train=("--preset", "smoke"),
+        table=("--preset", "smoke", "--models", "toy,dense"),
+        figure="learning.png",
+    ),
+    "pde": Toy(
+        copied=("pde",),
+        source="""
+            from torch import nn
+            from pde.models.parts.model import Model
+
+            class Toy(Model):
+                def __init__(self, in_channels, resolution, fields=1, *, hidden=3):
+                    super().__init__(in_channels, resolution)
+                    self.layers = nn.Sequential(nn.Linear(in_channels, hidden), nn.GELU(), nn.Linear(hidden, fields))
+
+                def forward(self, frames):
+                    return self.layers(frames)
+            """,
+        entry=(
+            'OperatorEntry("toy", "a toy", "pde.models.toy:Toy", title="The Toy", '
+            'options=(Option("hidden", int, 3, "Hidden channels of the toy.", at_least=1),))'
+        ),
+        train=("--preset", "smoke", "--nu", "0.01", "--data", "flow.h5", "--hidden", "4"),
+        table=(
+            "--preset",
+            "smoke",
+            "--nus",
+            "0.01",
+            "--data",
+            "flow.h5",
+            "--models",
+            "toy",
+            "--minutes",
+            "null",
+        ),
+        figure="nu1e-2_sample0.png",
+        data="""
+            from pathlib import Path
+            from data.fields.generator import generate
+            from data.navier_stokes.config import GenerateConfig
+            size = {"num_samples": 8, "final_time": 12, "grid": 16, "resolution": 16}
+            generate(GenerateConfig(nu=1e-2, workers=1, out=Path("flow.h5"), **size))
+            """,
+    ),
+    "mri": Toy(
+        copied=("mri",),
+        source="""
+            import torch
+            from data.scans.sense import Sense
+            from mri.models.parts.method import Method
+
+            class Toy(Method):
+                def __init__(self, plane, density=None, *, power=1):
+                    super().__init__(plane, density)
+                    self.gain, self.power = torch.nn.Parameter(torch.ones(())), power
+
+                def forward(self, kspace, maps, mask, echo):
+                    return self.gain**self.power * Sense(maps).adjoint(kspace)
+
+                def flops(self, coils):
+                    return coils
+            """,
+        entry=(
+            'Entry("toy", "a toy", "mri.models.toy:Toy", title="The Toy", '
+            'options=(Option("power", int, 3, "Power of the toy\'s gain.", at_least=1),))'
+        ),
+        train=("--preset", "smoke", "--power", "2"),
+        table=("--preset", "smoke", "--models", "toy", "--accs", "2", "--few-shot", "1", "--prefix", "table"),
+        figure="reconstruction_echo1.png",
+    ),
+}
+
+SESSION = r"""
+import importlib, signal, sys
+from lab.cli import run
+
+package, train, table = {package!r}, {train!r}, {table!r}
+{data}
+
+def say(command, *words):
+    print(f"\n$ {{command}}", flush=True)
+    module = importlib.import_module(f"{{package}}.{{command}}")
+    function = {{"models.__main__": "show", "eval": "evaluate"}}.get(command, command)
+    try:
+        status = run(f"python -m {{package}}.{{command}}", {{"": getattr(module, function)}}, list(words))
+    except SystemExit as end:
+        status = end.code
+    print(f"status {{status}}", flush=True)
+
+toy = importlib.import_module(f"{{package}}.models").MODELS["toy"].load()
+forward = toy.forward
+
+def interrupted(self, *inputs):
+    toy.forward = forward
+    signal.raise_signal(signal.SIGTERM)
+    return forward(self, *inputs)
+
+named = (*train, "--model", "toy", "--name", "toy", "--resume")
+toy.forward = interrupted  # as if someone stopped the run at its first step
+say("train", *named)
+say("train", *named)
+say("eval")
+say("table", *table)
+say("models.__main__")
+say("train", "--help")
+"""
+
+
+@pytest.mark.parametrize("package", TOYS)
+def test_a_model_is_one_file_and_one_entry_and_everything_follows(root, package, tmp_path):
+    toy, copy = TOYS[package], tmp_path / "copy"
+    for name in toy.copied:
+        shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    models = copy / package.replace(".", "/") / "models"
+    (models / "toy.py").write_text(textwrap.dedent(toy.source))
+    registry = (models / "__init__.py").read_text()
+    entered = re.sub(r'(MODELS = Registry\(\s*"\w+",\n)', rf"\g<1>    {toy.entry},\n", registry)
+    assert entered != registry
+    (models / "__init__.py").write_text(entered)
+
+    options = {"package": package, "train": toy.train, "table": toy.table, "data": textwrap.dedent(toy.data)}
+    session = textwrap.indent(
+        SESSION.format(**options), "    "
+    )  # below a guard: data may be made by processes of its own
+    (tmp_path / "session.py").write_text(f'if __name__ == "__main__":\n{session}')
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MONARCH_")}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join((str(copy), str(root))),
+        "OMP_NUM_THREADS": "1",
+        "COLUMNS": "120",
+    }
+    done = subprocess.run(
+        [sys.executable, "session.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    _, stopped, resumed, evaluated, tabulated, listed, helped = done.stdout.split("\n$ ")
+    runs = tmp_path / "runs" / config_class(package).app
+
+    assert "status 143" in stopped
+    assert "continuing from" in resumed
+    assert read_json(runs / "toy" / "manifest.json")["status"] == "finished"
+    for said, folder in ((evaluated, "results"), (tabulated, "table-results")):
+        assert "status 0" in said, done.stdout + done.stderr
+        assert any("toy" in table.read_text() for table in (runs / folder).glob("*.md"))
+        assert (runs / folder / toy.figure).stat().st_size > 0
+    assert re.search(r"\btoy\b.*a toy", listed)
+    assert "toy: a toy" in " ".join(helped.split())
+    if "Option(" in toy.entry:
+        assert re.search(
+            r"toy: (Hidden channels|Power) of the toy('s gain)?\. \(default: 3\)", " ".join(helped.split())
+        )

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..linear_operator import LinearOperator
-from ..pairs import contiguous, real_part_matrix
+from ..pairs import real_part_matrix, rearranged
 from .starts import Start, find_start
 from .tables import Learn, MatrixTable, Table, interpolated, make_tables
 
@@ -162,14 +162,18 @@ class AxisTransform(Transform):
     def analyse(self, lines: Tensor) -> Tensor:
         """(channel, ..., point) to (mode, channel, line, 2): all axes between are lines."""
         channels, n = lines.shape[0], lines.shape[-1]
+        count = lines.numel() // (channels * n)
         z = torch.bmm(lines.reshape(self.groups, -1, n), self.analysis.matrix())
-        return contiguous(z.view(channels, -1, self.modes, 2).permute(2, 0, 1, 3))
+        z = z.view(*z.shape[:2], self.modes, 2)
+        return rearranged(z, "cbm", "mcb", c=channels, b=count, m=self.modes)
 
     def synthesise(self, modes: Tensor, lines: tuple[int, ...]) -> Tensor:
         """(mode, channel, line, 2) to (channel, *lines, point)."""
-        channels = modes.shape[1]
-        z = contiguous(modes.permute(1, 2, 0, 3)).view(self.groups, -1, 2 * self.modes)
-        return torch.bmm(z, self.synthesis.matrix()).view(channels, *lines, self.out)
+        m, channels, count, _ = modes.shape
+        z = rearranged(modes, "mcb", "cbm", m=m, c=channels, b=count)
+        return torch.bmm(z.view(self.groups, -1, 2 * m), self.synthesis.matrix()).view(
+            channels, *lines, self.out
+        )
 
     def flops(self, channels: int, lines: int) -> int:
         """Real operations of both directions and of a channel matrix per mode between, for so many lines."""

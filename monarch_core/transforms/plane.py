@@ -13,7 +13,7 @@ order k. What learns is a choice for each axis (`tables.Learn`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, arange
 
 from ..monarch import Monarch
-from ..pairs import adjoint, contiguous, product, real_part_matrix
+from ..pairs import adjoint, product, real_part_matrix, rearranged
 from ..reordering import Permutation
 from .axis import RealOperator, Transform, resample
 from .starts import Latitudes, Start, find_start
@@ -64,26 +64,41 @@ class PlaneOperator(RealOperator):
         lines = y if self.x_first else x  # points of the second axis
         return batch * self.groups * (2 * x * y * 2 * k + 8 * k * lines * l)
 
+    # In the two methods below axes have letters: f for the fields (channels and batch), t and k for points and
+    # frequencies of the axis transformed first, s and l for those of the second. A matrix product wants its lines
+    # first in memory if each has a matrix of its own, and the fields if they share one.
+
     def _to_modes(self, field: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """By real matrices (blocks, points, 2 k) along the first axis and pairs along the second."""
-        x = field.permute(3, 0, 1, 2)
+        """By real matrices (blocks, t, 2 k) along the first axis and pairs (blocks, s, l, 2) along the second."""
+        batch, rows, columns, channels = field.shape
+        x = field.permute(3, 0, 1, 2).reshape(channels * batch, rows, columns)
         if self.shear is not None:
-            x = self.shear(x.flatten(2)).reshape(x.shape)
-        if self.x_first:
-            x = x.mT
-        z = _along(x, first, self.first.per_line, _real_product)
-        f = _along(_split(z, 3, -1, 2).transpose(2, 3), second, self.second.per_line, product)
-        return contiguous(f.permute(2, 3, 0, 1, 4)).flatten(0, 1)
+            x = self.shear(x.flatten(1)).view(x.shape)
+        x = x.mT if self.x_first else x
+        (f, s, t), (k, l) = x.shape, self.kept
+        x = x.transpose(0, 1) if self.first.per_line else x.reshape(len(first), f * s // len(first), t)
+        z = torch.bmm(x, first)
+        have, want = "sfk" if self.first.per_line else "fsk", "kfs" if self.second.per_line else "fks"
+        z = rearranged(z.view(*z.shape[:2], k, 2), have, want, f=f, s=s, k=k)
+        z = product(z.view(len(second), k * f // len(second), s, 2), second)
+        z = rearranged(z, want[:2] + "l", "klf", f=f, k=k, l=l)
+        return z.view(k * l, channels, batch, 2)
 
     def _to_field(self, modes: Tensor, second: Tensor, first: Tensor) -> Tensor:
-        """By pairs along the second axis and real matrices (blocks, 2 k, points) along the first."""
-        f = _split(modes, 0, *self.kept).permute(2, 3, 0, 1, 4)
-        g = _along(f, second, self.second.per_line, product)
-        x = _along(g.transpose(2, 3), first, self.first.per_line, _real_product)
-        if self.x_first:
-            x = x.mT
+        """By pairs (blocks, l, s, 2) along the second axis and real matrices (blocks, 2 k, t) along the first."""
+        _, channels, batch, _ = modes.shape
+        f, (k, l), (s, t) = channels * batch, self.kept, self.grid[::-1] if self.x_first else self.grid
+        have = "kf" if self.second.per_line else "fk"
+        z = rearranged(modes, "klf", have + "l", f=f, k=k, l=l)
+        z = product(z.view(len(second), k * f // len(second), l, 2), second)
+        want = "sfk" if self.first.per_line else "fsk"
+        z = rearranged(z, have + "s", want, f=f, k=k, s=s)
+        x = torch.bmm(z.view(len(first), s * f // len(first), 2 * k), first)
+        lines_first = self.first.per_line
+        x = x.view(s, channels, batch, t).movedim(0, 2) if lines_first else x.view(channels, batch, s, t)
+        x = x.mT if self.x_first else x
         if self.shear is not None:
-            x = self.shear.adjoint(x.flatten(2)).reshape(x.shape)
+            x = self.shear.adjoint(x.flatten(2)).view(x.shape)
         return x.permute(1, 2, 3, 0)
 
     def _as_field(self, x: Tensor) -> Tensor:
@@ -160,30 +175,6 @@ def _times_one_and_i(table: Tensor) -> Tensor:
     """(blocks, in, out, 2) to (blocks, 2, in, out, 2): what the real and the imaginary part of an input contribute."""
     re, im = table.unbind(-1)
     return torch.stack((table, torch.stack((-im, re), -1)), 1)
-
-
-def _along(
-    x: Tensor, matrices: Tensor, per_line: bool, multiply: Callable[[Tensor, Tensor], Tensor]
-) -> Tensor:
-    """x (channel, batch, line, point), or in pairs, times the matrix of the line or that of the group of channels."""
-    c, b, lines, *rest = x.shape
-    x = x.movedim(2, 0) if per_line else x
-    blocks, rows = (lines, c * b) if per_line else (len(matrices), c * b * lines // len(matrices))
-    y = multiply((contiguous(x) if len(rest) == 2 else x).reshape(blocks, rows, *rest), matrices)
-    if per_line:
-        return _split(y, 1, c, b).movedim(0, 2)
-    return y.reshape(c, b, lines, *y.shape[2:])
-
-
-def _split(x: Tensor, axis: int, *sizes: int) -> Tensor:
-    """One axis as several; a view, in any order of memory."""
-    split: Tensor = x.unflatten(axis, sizes)  # type: ignore[no-untyped-call]
-    return split
-
-
-def _real_product(x: Tensor, matrices: Tensor) -> Tensor:
-    """Real lines, or pairs side by side, times real matrices."""
-    return torch.bmm(x.flatten(2), matrices)
 
 
 def shear(grid: Pair) -> Permutation:

@@ -12,7 +12,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from ..pairs import contiguous
+from ..pairs import rearranged
 from .fourier import Fourier
 from .plane import Pair, PlaneTransform
 from .starts import Latitudes, Start, Tables, register_start
@@ -164,14 +164,16 @@ class SphereTransform(PlaneTransform):
         return self.degrees
 
     def analyse(self, field: Tensor) -> Tensor:
-        modes = super().analyse(field)
-        harmonics = modes.view(self.degrees, self.degrees, *modes.shape[1:])
-        return contiguous(harmonics.permute(1, 2, 0, 3, 4)).flatten(2, 3)
+        modes, degrees = super().analyse(field), self.degrees
+        _, channels, batch, _ = modes.shape
+        made = rearranged(modes, "klcb", "lckb", k=degrees, l=degrees, c=channels, b=batch)
+        return made.flatten(2, 3)
 
     def synthesise(self, modes: Tensor) -> Tensor:
-        degrees, channels, _, _ = modes.shape
-        harmonics = modes.reshape(degrees, channels, degrees, -1, 2).permute(2, 0, 1, 3, 4)
-        return super().synthesise(contiguous(harmonics).flatten(0, 1))
+        degrees, channels, both, _ = modes.shape
+        batch = both // degrees
+        harmonics = rearranged(modes, "lckb", "klcb", k=degrees, l=degrees, c=channels, b=batch)
+        return super().synthesise(harmonics.flatten(0, 1))
 
 
 register_start("sht", Harmonics)

@@ -1,1 +1,91 @@
-"""Reconstruction methods, one a file; `registry.build` makes one from its name and options."""
+"""The reconstruction methods: each entered here once."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from lab.registry import Entry, Option, Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mri.models.parts.method import Method
+
+BASELINE = "sense"
+"""What every table begins with: there is nothing to train, so it needs no run."""
+
+MODELS = Registry(
+    "mri",
+    Entry("sense", "zero-filled SENSE", "mri.models.sense:Sense", title="SENSE", learned=False),
+    Entry(
+        "msense",
+        "SENSE whose inverse DFT is a Monarch matrix that learns",
+        "mri.models.msense:MSense",
+        options=(
+            Option(
+                "start",
+                Literal["idft", "density"],
+                "idft",
+                "Begin at the plain or density-compensated inverse DFT.",
+            ),
+            Option(
+                "form",
+                Literal["separable", "grid"],
+                "separable",
+                "One Monarch per axis (the paper), or one block per row and per column of the grid.",
+            ),
+            Option("per_echo", bool, False, "Give each echo a Monarch of its own."),
+            Option(
+                "steps",
+                int,
+                1,
+                "Unrolled steps x + M(y - A x) that share one Monarch; 1 is the paper's M y.",
+                at_least=1,
+            ),
+            Option("consistency", bool, False, "End with one step of data consistency, x + A^H(y - A x)."),
+            Option(
+                "decay_towards",
+                Literal["start", "zero"],
+                None,
+                "Where weight decay pulls. (default: the recipe's)",
+            ),
+        ),
+        title="mSENSE",
+    ),
+    Entry(
+        "unet",
+        "the fastMRI U-Net on the zero-filled image",
+        "mri.models.unet:UNet",
+        options=(Option("channels", int, 32, "Feature maps of the first level.", at_least=1),),
+        title="U-Net",
+    ),
+    Entry(
+        "dc-sense",
+        "SENSE with density compensation",
+        "mri.models.dc_sense:DcSense",
+        title="DC-SENSE",
+        learned=False,
+    ),
+    Entry(
+        "cg-sense",
+        "iterative SENSE (conjugate gradients)",
+        "mri.models.cg_sense:CgSense",
+        title="CG-SENSE",
+        learned=False,
+    ),
+    Entry(
+        "l1-wavelet",
+        "compressed sensing with wavelets",
+        "mri.models.l1_wavelet:L1Wavelet",
+        title="L1-wavelet",
+        learned=False,
+    ),
+)
+
+
+def build(name: str, plane: tuple[int, int], density: "Tensor | None" = None, **options: Any) -> "Method":
+    """The method called `name` for slices of size `plane`; `density` (ky, kz) is how often each point is sampled.
+
+    >>> build("unet", (96, 40), channels=4).num_parameters
+    121266
+    """
+    method: Method = MODELS[name].load()(plane, density, **MODELS.settled(name, options))
+    return method

@@ -7,12 +7,16 @@ from torch import Tensor, nn
 
 from data.scans.sense import Sense, combine
 from lab.errors import UserError
-from monarch_core import LinearOperator, Monarch, Product, Separable, dft2, grid_dft
-from mri.models.method import Method, sense_flops
+from monarch_core import GridMonarch, LinearOperator, Monarch, Product, Separable, dft2, grid_dft
+from mri.models.parts.method import LearnedTransform, Method, sense_flops
 
 Form = Literal["separable", "grid"]
-Weights = Tensor | tuple[Tensor, Tensor]
-"""Of the frequencies: (ky, kz), or one vector for each axis."""
+Weights = tuple[Tensor, Tensor]
+"""Of the frequencies along ky and along kz."""
+
+
+EXPONENTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+"""Of the sampling density, to choose from where the start is density-compensated."""
 
 
 class MSense(Method):
@@ -21,31 +25,49 @@ class MSense(Method):
     One separable pair for all coils and echoes: on (512, 160) it has the paper's 57,472 parameters. Beyond
     the paper, each off by default:
 
-        weights      start at M diag(weights), the density-compensated inverse DFT; the weights fold into the factors
-        form="grid"  a block per row and per column, which can weight every frequency (ky, kz) by itself
-        echoes=2     one Monarch for each echo
-        steps=k      x <- x + sum_c conj(S_c) M (y - A x), k times from x = 0, A the measurement
-        consistency  at the end x <- x + A^H (y - A x)
+        start="density"  start at M diag(u v), the density-compensated inverse DFT; u and v fold into the factors
+        form="grid"      a block per row and per column, which can weight every frequency (ky, kz) by itself
+        per_echo         one Monarch for each of two echoes
+        steps=k          x <- x + sum_c conj(S_c) M (y - A x), k times from x = 0, A the measurement
+        consistency      at the end x <- x + A^H (y - A x)
     """
 
     def __init__(
         self,
         plane: tuple[int, int],
+        density: Tensor | None = None,
+        *,
+        start: Literal["idft", "density"] = "idft",
         form: Form = "separable",
-        echoes: int = 1,
+        per_echo: bool = False,
         steps: int = 1,
         consistency: bool = False,
-        weights: Weights | None = None,
+        decay_towards: Literal["start", "zero"] | None = None,
         dtype: torch.dtype = torch.complex64,
     ) -> None:
-        super().__init__(plane)
-        self.steps, self.consistency = steps, consistency
+        super().__init__(plane, density)
+        self.form, self.dtype, self.steps, self.consistency = form, dtype, steps, consistency
+        self.decays_to_start = decay_towards == "start"
+        self.candidates = EXPONENTS if start == "density" else ()
         try:
-            self.operators = nn.ModuleList(inverse_dft(plane, form, weights, dtype) for _ in range(echoes))
+            self._start(None, 2 if per_echo else 1)
         except ValueError as error:
             raise UserError(
                 f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}: {error}"
             ) from error
+
+    def choose(self, candidate: float) -> None:
+        """Start at the inverse DFT times the separable weights nearest to density^-candidate."""
+        self._start(separable_compensation(self.density, candidate), len(self.operators))
+
+    def _start(self, weights: Weights | None, count: int) -> None:
+        operators = (inverse_dft(self.plane, self.form, weights, self.dtype) for _ in range(count))
+        self.operators = nn.ModuleList(operators)
+
+    @property
+    def learned_transform(self) -> LearnedTransform:
+        operator = cast(LinearOperator, self.operators[0])
+        return LearnedTransform(operator, frequency_weights(operator))
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
         measure = Sense(maps, mask)
@@ -82,34 +104,59 @@ def inverse_dft(
     >>> from data.scans.sense import ifft2c
     >>> u, v = torch.rand(6).double(), torch.rand(4).double()
     >>> y = torch.randn(6, 4, dtype=torch.complex128)
-    >>> both = inverse_dft((6, 4), "separable", (u, v), torch.complex128), inverse_dft(
-    ...     (6, 4), "grid", torch.outer(u, v), torch.complex128)
+    >>> both = [inverse_dft((6, 4), form, (u, v), torch.complex128) for form in ("separable", "grid")]
     >>> [torch.allclose(one(y), ifft2c(torch.outer(u, v) * y)) for one in both]
     [True, True]
     """
-    if form == "grid":
-        return _grid(plane, weights, dtype)
-    operator = dft2(plane, inverse=True, norm="ortho", centered=True, dtype=torch.complex128)
-    if weights is not None:
-        if isinstance(weights, Tensor):
-            raise ValueError("a separable Monarch takes one vector of weights for each axis.")
-        axes = cast(list[LinearOperator], list(operator.axes))
-        operator = Separable(*(_folded(axis, one) for axis, one in zip(axes, weights, strict=True)))
+    transform = grid_dft if form == "grid" else dft2
+    plain = transform(plane, inverse=True, norm="ortho", centered=True, dtype=torch.complex128)
+    operator = plain if weights is None else _weighted(plain, *(each.to(plain.dtype) for each in weights))
     return operator.to(dtype.to_real())
 
 
-def _folded(axis: LinearOperator, weights: Tensor) -> LinearOperator:
-    """A Monarch behind a permutation P: M P diag(w) = M diag(P w) P."""
-    monarch, permutation = cast(Product, axis).links
-    return cast(Monarch, monarch).scaled(right=permutation(weights.to(torch.complex128))) @ cast(
-        LinearOperator, permutation
-    )
-
-
-def _grid(plane: tuple[int, int], weights: Weights | None, dtype: torch.dtype) -> LinearOperator:
-    operator = grid_dft(plane, inverse=True, norm="ortho", centered=True, dtype=torch.complex128)
-    if weights is not None:
-        both = weights if isinstance(weights, Tensor) else torch.outer(*weights)
+def _weighted(operator: GridMonarch | Separable, u: Tensor, v: Tensor) -> LinearOperator:
+    """The operator times diag(u v), folded into its factors."""
+    if isinstance(operator, GridMonarch):
         # Row a of the grid is block a of R, so R[a, :, b] takes the weight of frequency (a, b) alone.
-        operator.monarch = operator.monarch.scaled(right=both.to(torch.complex128).flatten())
-    return operator.to(dtype.to_real())
+        operator.monarch = operator.monarch.scaled(right=torch.outer(u, v).flatten())
+        return operator
+    axes = []
+    for axis, weights in zip(operator.axes, (u, v), strict=True):
+        monarch, permutation = cast(Product, axis).links  # M P diag(w) = M diag(P w) P
+        axes.append(
+            cast(Monarch, monarch).scaled(right=permutation(weights)) @ cast(LinearOperator, permutation)
+        )
+    return Separable(*axes)
+
+
+def frequency_weights(operator: LinearOperator) -> Tensor:
+    """|M e_k| for every frequency k = (ky, kz): 1 for the orthonormal inverse DFT.
+
+    >>> torch.allclose(frequency_weights(inverse_dft((6, 4), "grid", None, torch.complex64)), torch.ones(6, 4))
+    True
+    """
+    with torch.no_grad():
+        if isinstance(operator, GridMonarch):
+            R, L = operator.monarch.factors()
+            return torch.einsum("ajb,ja->ab", R.abs().square().sum(2), L.abs().square().sum((1, 3))).sqrt()
+        rows, columns = (
+            cast(LinearOperator, axis).to_dense().norm(dim=0) for axis in cast(Separable, operator).axes
+        )
+        return torch.outer(rows, columns)
+
+
+def separable_compensation(density: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
+    """The weights u (ky) and v (kz) whose product is nearest to density^-exponent, in double precision.
+
+    Nearest in the logarithm, by least squares with each point counted as often as it is sampled; a density
+    that is itself a product is met exactly.
+    """
+    counts = density.double()
+    logarithm = torch.where(counts > 0, counts, 1.0).log() * -exponent
+    rows, columns = counts.sum(1).clamp_min(1e-12), counts.sum(0).clamp_min(1e-12)
+    v = torch.zeros_like(columns)
+    u = torch.zeros_like(rows)
+    for _ in range(200):  # alternating least squares; each sweep is an exact minimisation
+        u = (counts * (logarithm - v)).sum(1) / rows
+        v = (counts * (logarithm - u[:, None])).sum(0) / columns
+    return u.exp(), v.exp()

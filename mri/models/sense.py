@@ -3,11 +3,13 @@
 from torch import Tensor
 
 from data.scans import sense
-from mri.models.method import Method, sense_flops
+from mri.models.parts.method import Method, sense_flops
 
 
 class Sense(Method):
     """x = sum_c conj(S_c) F^H y_c with the centred orthonormal DFT F; nothing to learn."""
+
+    any_plane = True
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
         return sense.Sense(maps).adjoint(kspace)

@@ -6,7 +6,7 @@ from torch.nn.functional import avg_pool2d, pad
 
 from data.scans.sense import Sense
 from lab.errors import UserError
-from mri.models.method import Method, sense_flops
+from mri.models.parts.method import Method, sense_flops
 
 SLOPE = 0.2
 
@@ -18,8 +18,12 @@ class UNet(Method):
     transposed convolutions up. With 32 channels it has 7,756,418 parameters, whatever the size of the image.
     """
 
-    def __init__(self, plane: tuple[int, int], channels: int = 32, levels: int = 4) -> None:
-        super().__init__(plane)
+    any_plane = True
+
+    def __init__(
+        self, plane: tuple[int, int], density: Tensor | None = None, channels: int = 32, levels: int = 4
+    ) -> None:
+        super().__init__(plane, density)
         if (plane[0] >> levels) * (plane[1] >> levels) < 2:
             least = 2**levels
             raise UserError(
@@ -54,18 +58,15 @@ class UNet(Method):
         return torch.view_as_complex((self.last(x) * scale).movedim(1, -1).contiguous())
 
     def flops(self, coils: int) -> int:
-        height, width = self.plane
-        total, heights, widths = sense_flops(self.plane, coils), [height], [width]
-        for convolutions in self.down:
-            total += _block_flops(convolutions, heights[-1] * widths[-1])
-            heights.append(heights[-1] // 2)
-            widths.append(widths[-1] // 2)
-        total += _block_flops(self.bottom, heights[-1] * widths[-1])
-        levels = zip(self.rise, self.up, reversed(heights[:-1]), reversed(widths[:-1]), strict=True)
-        for rise, convolutions, h, w in levels:
-            # Each input point of a 2 x 2 transposed convolution of stride 2 makes 4 outputs.
-            total += _block_flops(rise, (h // 2) * (w // 2)) + _block_flops(convolutions, h * w)
-        return total + 2 * self.last.weight.numel() * height * width
+        points = [(self.plane[0] >> level) * (self.plane[1] >> level) for level in range(len(self.down) + 1)]
+        blocks = [
+            *zip([*self.down, self.bottom], points, strict=True),
+            *zip(self.up, points[-2::-1], strict=True),
+        ]
+        # Each input point of a 2 x 2 transposed convolution of stride 2 makes 4 outputs.
+        blocks += zip([*self.rise], points[:0:-1], strict=True)
+        convolving = sum(2 * weight.numel() * n for block, n in blocks for weight in block.parameters())
+        return sense_flops(self.plane, coils) + convolving + 2 * self.last.weight.numel() * points[0]
 
 
 def _convolutions(before: int, after: int) -> nn.Sequential:
@@ -91,7 +92,3 @@ def _as_large_as(skip: Tensor, x: Tensor) -> Tensor:
     """Reflect one line at the end of an axis whose length was odd before pooling."""
     missing = [skip.shape[-1] - x.shape[-1], skip.shape[-2] - x.shape[-2]]
     return pad(x, [0, missing[0], 0, missing[1]], "reflect") if any(missing) else x
-
-
-def _block_flops(block: nn.Module, points: int) -> int:
-    return sum(2 * weight.numel() * points for weight in block.parameters())

@@ -102,6 +102,8 @@ def mno(
         return (lambda: common) if shared else make
 
     if twin == "ffno":
+        if modes_y not in (None, modes):
+            raise ValueError("F-FNO keeps as many modes along x as along y: leave modes_y out.")
         if shear:
             raise ValueError(
                 "sheared coordinates belong to a transform of the plane; F-FNO goes axis by axis."

@@ -101,7 +101,7 @@ TRANSFORMS = (
 
 
 def designed(options: Mapping[str, Any], design: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with the problem's design where they were left open; F-FNO goes axis by axis and has no plane to design."""
+    """Options with the problem's design where they were left open; F-FNO, axis by axis, has no plane to design."""
     fitting = {"form": "separable", "shear": False} if options.get("twin") == "ffno" else {}
     open_ones = {key: value for key, value in {**design, **fitting}.items() if options.get(key, "") is None}
     return {**options, **open_ones}

@@ -46,6 +46,12 @@ def test_options_that_have_a_column_of_their_own_are_no_part_of_the_label_and_st
     assert [row.label for row in found] == ["monarch", "monarch"]
 
 
+def test_data_is_compared_within_a_column():
+    runs = [made(size=4, fingerprint="f"), made(size=8, fingerprint="g"), made(size=8, fingerprint="h")]
+    found = [row.label for row in rows(runs, TrainConfig, apart=("size",))]
+    assert found == ["monarch", "monarch, data g", "monarch, data h"]
+
+
 def test_other_data_is_another_row_and_a_moved_folder_is_not():
     assert len(labels(made(fingerprint="f"), made(fingerprint="g"))) == 2
     assert labels(made(data="here", seed=0), made(data="there", seed=1)) == ["monarch"]

@@ -97,6 +97,122 @@ def spherical_matrix() -> np.ndarray:
     return np.einsum("mla,mb->lmab", LEGENDRE, waves).reshape(12, 40)
 
 
+SIGNED = [0, 1, -2, -1]  # the frequencies that the second axis of a plane keeps with 2 modes
+
+
+def pairs(matrix: np.ndarray) -> np.ndarray:
+    """A complex matrix (modes, points) as the real one from points to re and im, side by side."""
+    return np.stack((matrix.real, matrix.imag), 1).reshape(-1, matrix.shape[1])
+
+
+def plane_matrix(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """From the field (x, y) to the modes (k, l, 2) of matrices (l, x) and (k, y), y first."""
+    full = np.einsum("lx,ky->klxy", x, y)
+    return pairs(full.reshape(len(x) * len(y), -1))
+
+
+def synthesis_matrix(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The way back of orthonormal transforms: all frequencies of y but the zeroth stand for two."""
+    weight = np.array([1.0] + [2.0] * (len(y) - 1))
+    return plane_matrix(x, weight[:, None] * y).T
+
+
+def cosines(n: int, modes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest cosines by themselves, and two neighbours as one complex number."""
+    lowest = scipy.fft.dct(np.eye(n), norm="ortho", axis=0)[: 2 * modes]
+    return lowest + 0j, lowest[0::2] + 1j * lowest[1::2]
+
+
+def sheared(n: int) -> np.ndarray:
+    """The permutation from f(x, y) to f(s - y, y)."""
+    S = np.zeros((n, n, n, n))
+    for s in range(n):
+        for y in range(n):
+            S[s, y, (s - y) % n, y] = 1
+    return S.reshape(n * n, n * n)
+
+
+def by_group(matrix: np.ndarray, groups: int) -> np.ndarray:
+    return np.kron(np.eye(groups), matrix)
+
+
+def plane(*args: object, **options: object) -> mc.PlaneTransform:
+    return mc.PlaneTransform(*args, **options, dtype=R64)
+
+
+def axis(*args: object, **options: object) -> mc.AxisTransform:
+    return mc.AxisTransform(*args, **options, dtype=R64)
+
+
+def truncated_cases() -> list[Case]:
+    F = {n: fourier(n, "ortho") for n in (5, 6, 8)}
+    line, cross = F[8][:3], F[6][SIGNED]
+    down, over = F[5][SIGNED], F[8][:2]
+    (cosine, _), (_, cosine_pairs) = cosines(6, 2), cosines(5, 2)
+    kinds = {"matrix": "matrix", "monarch": "monarch", "frequency": ("per-frequency", "fixed")}
+    kinds |= {"grid": ("per-frequency", "per-point"), "mixed": ("monarch", "matrix")}
+    return [
+        Case("axis", lambda: axis(8, 3, learn="matrix").analysis, lambda: pairs(line), compiled=True),
+        Case(
+            "axis-back",
+            lambda: axis(8, 3, learn="monarch").synthesis,
+            lambda: pairs(line * np.array([[1], [2], [2]])).T,
+        ),
+        Case(
+            "axis-groups",
+            lambda: axis(8, 3, learn="matrix", groups=2).analysis,
+            lambda: by_group(pairs(line), 2),
+        ),
+        Case("axis-back-groups", lambda: axis(8, 3, learn="matrix", groups=2).synthesis),
+        *(
+            Case(
+                f"plane-{name}",
+                lambda learn=learn: plane((6, 8), 2, learn=learn).analysis,
+                lambda: plane_matrix(cross, over),
+                compiled=name == "matrix",
+            )
+            for name, learn in kinds.items()
+        ),
+        *(
+            Case(
+                f"plane-back-{name}",
+                lambda learn=learn: plane((6, 8), 2, learn=learn).synthesis,
+                lambda: synthesis_matrix(cross, over),
+            )
+            for name, learn in kinds.items()
+        ),
+        Case(
+            "plane-x-first",
+            lambda: plane((8, 5), 2, learn=("fixed", "per-frequency")).analysis,
+            lambda: pairs(np.einsum("kx,ly->klxy", over, down).reshape(8, 40)),
+        ),
+        Case("plane-x-first-back", lambda: plane((8, 5), 2, learn=("per-point", "matrix")).synthesis),
+        Case(
+            "plane-groups",
+            lambda: plane((6, 8), 2, learn="matrix", groups=2).analysis,
+            lambda: by_group(plane_matrix(cross, over), 2),
+        ),
+        Case("plane-back-groups", lambda: plane((6, 8), 2, learn="matrix", groups=2).synthesis),
+        Case(
+            "plane-dct",
+            lambda: plane((6, 5), 2, start="dct", learn="matrix").analysis,
+            lambda: plane_matrix(cosine, cosine_pairs),
+        ),
+        Case(
+            "plane-sheared",
+            lambda: plane((8, 8), 2, learn=("per-frequency", "fixed"), shear=True).analysis,
+            lambda: plane_matrix(F[8][SIGNED], over) @ sheared(8),
+        ),
+        Case(
+            "plane-sheared-back",
+            lambda: plane((8, 8), 2, learn=("per-frequency", "fixed"), shear=(False, True)).synthesis,
+            lambda: sheared(8).T @ synthesis_matrix(F[8][SIGNED], over),
+        ),
+        Case("plane-sht", lambda: plane((8, 8), 2, start="sht", learn=("per-frequency", "fixed")).analysis),
+        Case("plane-sht-back", lambda: plane((8, 8), 2, start="sht", learn=kinds["grid"]).synthesis),
+    ]
+
+
 def random_mm_star(dtype: torch.dtype) -> Tensor:
     torch.manual_seed(0)
     return mc.mm_star(12, dtype=dtype).to_dense().detach()
@@ -231,6 +347,7 @@ CASES = [
         lambda: mc.grid_dst((4, 5), 1, inverse=True, dtype=R64),
         lambda: np.kron(scipy.fft.idst(np.eye(4), 1, axis=0), scipy.fft.idst(np.eye(5), 1, axis=0)),
     ),
+    *truncated_cases(),
     Case("grid-spherical", lambda: mc.grid_spherical(real(LEGENDRE), 8, dtype=C128), spherical_matrix),
 ]
 

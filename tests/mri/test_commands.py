@@ -9,15 +9,14 @@ import pytest
 
 from data.scans.reader import load_scans
 from lab import weights
-from lab.cli import run
-from mri.campaign import planned
+from lab.cli import parse, run
 from mri.config import TableConfig, TrainConfig
 from mri.eval import evaluate
-from mri.models.__main__ import models
+from mri.experiment import header
+from mri.models.__main__ import show as models
 from mri.models.msense import MSense
-from mri.models.registry import header
 from mri.reconstruct import reconstruct
-from mri.table import table
+from mri.table import planned, table
 from mri.train import train
 
 SMALL = ["--preset", "smoke", "--masks", "4", "--mask", "random"]
@@ -29,19 +28,19 @@ def train_small(knees: Path, *words: str) -> int:
 
 def test_table_trains_evaluates_and_skips_what_is_finished(knees, workplace, capsys):
     words = [*SMALL, "--data", str(knees), "--accs", "[2,3]", "--few-shot", "[1,2]", "--epochs", "1"]
-    words += ["--methods", '["sense","msense","unet","dc-sense"]']
+    words += ["--models", "sense,msense,unet,dc-sense"]
     assert run("python -m mri.table", {"": table}, words) == 0
     results = workplace / "runs/mri/table-smoke-results"
     for name in ("acceleration", "few_shot", "against_sense", "against_dc_sense"):
         assert {path.suffix for path in results.glob(f"{name}.*")} == {".md", ".csv", ".tex"}
     assert "synthetic knee, 2 test scans" in (results / "acceleration.md").read_text()
     with (results / "few_shot.csv").open() as file:
-        methods = [(row["group"], row["method"]) for row in csv.DictReader(file)]
+        methods = [(row["n"], row["method"]) for row in csv.DictReader(file)]
     assert methods[:3] == [("none", "sense"), ("1", "msense"), ("1", "unet")]
     with (results / "per_scan.csv").open() as file:
         scans = {(row["scan"], row["echo"]) for row in csv.DictReader(file)}
     assert len(scans) == 4
-    for picture in ("reconstruction_echo1.png", "reconstruction_echo2.png", "learned.png"):
+    for picture in ("reconstruction_echo1.png", "reconstruction_echo2.png", "learned_msense.png"):
         assert (results / picture).stat().st_size > 10_000
     capsys.readouterr()
     assert run("python -m mri.table", {"": table}, words) == 0
@@ -69,7 +68,7 @@ def test_reconstruct_writes_millimetres_and_every_echo(knees, workplace, capsys)
     target = np.abs(scan.read(6, 0)[2].numpy())
     found = image.get_fdata()[6, :, :, 0]
     assert np.corrcoef(target.ravel(), found.ravel())[0, 1] > 0.95
-    assert "echo 2: pSNR" in capsys.readouterr().out
+    assert "echo 2, against full sampling: pSNR" in capsys.readouterr().out
 
 
 def test_eval_exports_volumes(knees, workplace):
@@ -84,11 +83,12 @@ def test_eval_exports_volumes(knees, workplace):
     } <= names
 
 
-def test_runs_with_different_masks_do_not_share_a_table(knees, workplace, capsys):
+def test_runs_with_different_masks_have_tables_of_their_own(knees, workplace, capsys):
     for name, kind in (("a", "random"), ("b", "lines")):
         assert train_small(knees, "--model", "dc-sense", "--name", name, "--mask", kind) == 0
-    assert run("python -m mri.eval", {"": evaluate}, []) == 2
-    assert "they cannot share a table" in capsys.readouterr().err
+    assert run("python -m mri.eval", {"": evaluate}, ["--figures", "false"]) == 0
+    folders = {path.parent.name for path in (workplace / "runs/mri/results").glob("*/acceleration.md")}
+    assert folders == {f"{knees.name}-random", f"{knees.name}-lines"}
 
 
 def test_models_are_listed_with_the_papers_parameters(capsys):
@@ -104,6 +104,11 @@ def test_models_are_listed_with_the_papers_parameters(capsys):
         (["--model", "mesnse"], "did you mean msense?"),
         (["--data", "nowhere"], "--data names nowhere, but there is no such folder."),
         (["--n-train", "99"], "99 scans are wanted"),
+        (
+            ["--model", "unet", "--steps", "3"],
+            "--steps does nothing with --model unet; it belongs to msense.",
+        ),
+        (["--model", "sense", "--decay-towards", "zero"], "--decay-towards does nothing with --model sense"),
         (["--acc", "1"], "needs an acceleration of at least 1.5"),
         (["--shift", "0.7"], "--shift is a share of the field of view"),
     ],
@@ -118,9 +123,14 @@ def test_eval_without_runs_says_how_to_train(workplace, capsys):
     assert "train one first with: python -m mri.train" in capsys.readouterr().err
 
 
+def test_eval_refuses_an_unknown_method_to_compare_with(workplace, capsys):
+    assert run("python -m mri.eval", {"": evaluate}, ["--against", "mesnse"]) == 2
+    assert "did you mean msense?" in capsys.readouterr().err
+
+
 def test_weights_of_another_size_are_refused(knees, workplace, capsys):
-    described = header("msense", (40, 24), vars(TrainConfig())) | {"acc": 2.0, "mask": "poisson"}
-    weights.save(Path("w.safetensors"), MSense((40, 24)), described)
+    method = MSense((40, 24))
+    weights.save(Path("w.safetensors"), method, header(method, TrainConfig()))
     scan = load_scans(knees, "test").scans[0]
     words = ["--weights", "w.safetensors", "--input", str(scan.path), "--out", "x.nii"]
     assert run("python -m mri.reconstruct", {"": reconstruct}, words) == 2
@@ -154,7 +164,29 @@ def test_without_data_the_first_lines_say_synthetic(knees, workplace, capsys):
 
 
 def test_table_has_the_unet_in_the_few_shot_part_only():
-    names = [options["name"] for options in planned(TableConfig(n_train=None), "t")]
+    names = [each.name for each in planned(TableConfig(prefix="t"))]
     assert sum("unet" in name for name in names) == 4
     assert "t-msense-acc4-nall-seed0" in names
     assert len(names) == len(set(names)) == 2 * 4 + 3 * 4
+
+
+def test_table_gives_an_option_to_every_method_that_has_it():
+    config = parse(TableConfig, ["--preset", "smoke", "--steps", "3", "--seeds", "2"], prog="x")
+    plans = list(planned(config))
+    assert {each.options["steps"] for each in plans if each.model == "msense"} == {3}
+    assert {each.options["channels"] for each in plans if each.model == "unet"} == {4}
+    assert {each.seed for each in plans} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--model", "unet"], "a table takes --models, not --model."),
+        (["--models", "dc-sense,cg-sense", "--steps", "2"], "--steps does nothing for --models"),
+        (["--models", "sense"], "there is nothing to train"),
+        (["--models", "mesnse"], "did you mean msense?"),
+    ],
+)
+def test_mistakes_in_a_table_get_a_sentence(workplace, capsys, words, sentence):
+    assert run("python -m mri.table", {"": table}, [*SMALL, *words]) == 2
+    assert sentence in capsys.readouterr().err

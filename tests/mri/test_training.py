@@ -8,20 +8,20 @@ import torch
 from data.scans.slices import SliceDataset, collate
 from lab.errors import UserError
 from lab.files import read_json
-from mri.config import RECIPES, TrainConfig, method_label
+from mri.config import RECIPES, TrainConfig
 from mri.experiment import Reconstruction, normalised
 from mri.models.dc_sense import DcSense
 from mri.models.msense import MSense
-from mri.models.registry import load
 from mri.models.sense import Sense
+from mri.predictor import load
 from mri.sampling import evaluation_masks, training_masks
-from mri.search import choose_strength
-from mri.sources import Source
-from mri.training import _evenly, train
+from mri.search import choose
+from mri.sources import Source, evenly
+from mri.train import budget, train
 
 SMALL = {
     "preset": "smoke",
-    "n_train": 1,
+    "num_train": 1,
     "epochs": 12,
     "batch_size": 4,
     "masks": 8,
@@ -31,7 +31,7 @@ SMALL = {
 
 
 def run_of(knees: Path, **options) -> tuple[TrainConfig, dict[str, float]]:
-    config = TrainConfig(data=str(knees), **{**SMALL, "lr": 3e-3, **options})
+    config = TrainConfig(data=knees, **{**SMALL, "lr": 3e-3, **options})
     return config, train(config)
 
 
@@ -53,21 +53,21 @@ def test_msense_learns_to_beat_sense_on_another_knee(knees, workplace):
 def test_a_strong_pull_keeps_msense_at_its_start(knees, workplace):
     run_of(knees, name="pulled", weight_decay=300.0, epochs=2)
     start = MSense((32, 24)).state_dict()
-    trained = load(workplace / "runs/mri/pulled/weights.safetensors")[0].state_dict()
+    trained = load(workplace / "runs/mri/pulled/weights.safetensors").method.state_dict()
     moved = max(float((trained[name] - start[name]).abs().max()) for name in start)
     run_of(knees, name="free", weight_decay=0.0, epochs=2)
-    free = load(workplace / "runs/mri/free/weights.safetensors")[0].state_dict()
+    free = load(workplace / "runs/mri/free/weights.safetensors").method.state_dict()
     assert moved < 0.2 * max(float((free[name] - start[name]).abs().max()) for name in start)
 
 
 def test_density_start_begins_below_the_error_of_sense(knees, workplace):
-    _, best = run_of(knees, name="density", start="density", lr=1e-9, epochs=1)
+    _, best = run_of(knees, name="density", options={"start": "density"}, lr=1e-9, epochs=1)
     assert best["error"] < sense_error(knees)
 
 
 def test_a_resumed_run_ends_with_the_same_weights(knees, workplace, monkeypatch):
     run_of(knees, name="whole", epochs=3, shift=0.1)
-    whole = load(workplace / "runs/mri/whole/weights.safetensors")[0].state_dict()
+    whole = load(workplace / "runs/mri/whole/weights.safetensors").method.state_dict()
 
     def stop(self, *_):
         if self.current_epoch == 1:
@@ -78,17 +78,27 @@ def test_a_resumed_run_ends_with_the_same_weights(knees, workplace, monkeypatch)
         with pytest.raises(UserError, match="stopped"):
             run_of(knees, name="halves", epochs=3, shift=0.1)
     run_of(knees, name="halves", epochs=3, shift=0.1, resume=True)
-    halves = load(workplace / "runs/mri/halves/weights.safetensors")[0].state_dict()
+    halves = load(workplace / "runs/mri/halves/weights.safetensors").method.state_dict()
     assert all(torch.equal(whole[name], halves[name]) for name in whole)
 
 
-def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees):
+def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees, monkeypatch):
     scans = Source(knees).scans("train", 1)
     masks = training_masks(scans, 2.0, "random", 8)
+    losses = {}
+    for candidate in DcSense.candidates:
+        monkeypatch.setattr(DcSense, "candidates", (candidate,))
+        found = choose(DcSense((32, 24), masks.float().mean(0)), SliceDataset(scans), masks, seed=0)
+        losses[found["strength"]] = found["loss"]
+    monkeypatch.undo()
     method = DcSense((32, 24), masks.float().mean(0))
-    losses = choose_strength(method, SliceDataset(scans), masks, seed=0)
-    assert float(method.strength) == min(losses, key=losses.get)
-    assert losses[float(method.strength)] < losses[0.0]
+    best = choose(method, SliceDataset(scans), masks, seed=0)
+    assert float(method.strength) == best["strength"] == min(losses, key=losses.get)
+    assert best["loss"] < losses[0.0]
+
+
+def test_there_is_nothing_to_choose_for_sense(knees):
+    assert choose(Sense((32, 24)), SliceDataset(Source(knees).scans("train", 1)), torch.ones(1), seed=0) == {}
 
 
 def test_few_shot_subsets_are_nested(knees):
@@ -108,9 +118,11 @@ def test_slices_are_divided_by_their_own_scans_scale(knees):
 
 def test_recipes_fill_in_what_was_not_given_and_nothing_else():
     paper = TrainConfig(recipe="paper", lr=5e-4)
-    assert (paper.loss, paper.lr, paper.schedule, paper.decay_towards) == ("l1", 5e-4, "constant", "zero")
+    assert (paper.loss, paper.lr, paper.schedule) == ("l1", 5e-4, "constant")
+    assert paper.options["decay_towards"] == "zero"
+    assert TrainConfig(recipe="paper", options={"decay_towards": "start"}).options["decay_towards"] == "start"
     assert TrainConfig().loss == RECIPES["tuned"]["loss"]
-    assert method_label(vars(paper)) == "msense paper lr=0.0005"
+    assert TrainConfig(model="unet").options == {"channels": 32}
 
 
 def test_manifest_names_scans_and_kind_of_data(knees, workplace):
@@ -123,15 +135,20 @@ def test_manifest_names_scans_and_kind_of_data(knees, workplace):
 
 def test_chosen_slices_cover_the_volume_and_keep_their_echoes(knees):
     slices = SliceDataset(Source(knees).scans("train"))
-    chosen = [slices.items[index] for index in _evenly(slices, 6).indices]
+    chosen = [slices.items[index] for index in evenly(slices, 6).indices]
     assert [(scan.scan_id, place) for scan, place, _ in chosen[::2]] == [
         (s.scan_id, p) for s, p, _ in chosen[1::2]
     ]
     assert {echo for _, _, echo in chosen} == {0, 1}
     assert sorted({place for _, place, _ in chosen}) == [3, 9]
-    assert _evenly(slices, None) is slices
+    assert evenly(slices, None) is slices
 
 
 def test_one_budget_of_samples_gives_fewer_epochs_to_more_scans(knees, workplace):
-    epochs = [run_of(knees, name=f"n{n}", model="sense", n_train=n, samples=96)[0].epochs for n in (1, 2)]
-    assert epochs == [4, 2]
+    config = TrainConfig(samples=96)
+    assert [budget(config, slices).epochs for slices in (24, 48, 1000)] == [4, 2, 1]
+    assert budget(TrainConfig(samples=96, epoch_steps=4, batch_size=8), 24).epochs == 3
+    assert budget(TrainConfig(epochs=7), 24).epochs == 7
+    config, _ = run_of(knees, name="budget", samples=48)
+    manifest = read_json(workplace / "runs/mri/budget/manifest.json")
+    assert (config.epochs, manifest["plan"]["epochs"]) == (12, 2)

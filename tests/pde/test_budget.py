@@ -1,41 +1,60 @@
-"""So many minutes, in epochs and steps."""
+"""Minutes of training, in epochs and steps."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.config import write_yaml
+from lab.files import read_json
+from lab.trainer import Plan
 from pde import budget
 from pde.config import TrainConfig
 
 
-def settled(
-    monkeypatch: pytest.MonkeyPatch, step: float, check: float, config: TrainConfig
-) -> tuple[int, int]:
-    """Epochs and their steps where a step and a validation take so many seconds."""
+@pytest.mark.parametrize(("step", "check"), [(0.08, 0.5), (0.9, 2.0), (3.7, 11.0)])
+def test_a_slow_model_gets_its_whole_time_as_a_quick_one_does(step, check, monkeypatch):
+    """Where a step and a validation take so many seconds."""
     monkeypatch.setattr(budget, "_seconds", lambda *_: (step, check))
     nothing: Any = None
-    budget.choose_epochs(config, nothing, nothing, nothing)
-    assert config.epoch_steps is not None
-    return config.epochs, config.epoch_steps
+    plan = budget.plan(TrainConfig(minutes=4.0), nothing, nothing, nothing)
+    assert plan.epoch_steps is not None
+    spent = plan.epochs * (plan.epoch_steps * step + check)
+    assert 240 - plan.epochs * step <= spent <= 240
+    assert plan.epochs * check <= 24
 
 
-@pytest.mark.parametrize(("step", "check"), [(0.08, 0.5), (0.9, 2.0), (3.7, 11.0)])
-def test_a_slow_model_gets_its_whole_time_as_a_quick_one_does(
-    step: float, check: float, monkeypatch: pytest.MonkeyPatch, workplace: Path
-) -> None:
-    epochs, steps = settled(monkeypatch, step, check, TrainConfig(minutes=4.0))
-    spent = epochs * (steps * step + check)
-    assert 240 - epochs * step <= spent <= 240
-    assert epochs * check <= 24
+def test_the_plan_is_recorded_and_a_resumed_run_keeps_it(train_flow, workplace, monkeypatch):
+    words = (
+        "--model",
+        "fno",
+        "--width",
+        "4",
+        "--modes",
+        "3",
+        "--minutes",
+        "0.002",
+        "--name",
+        "a",
+        "--resume",
+    )
+    monkeypatch.setattr(budget, "plan", lambda *_: Plan(2, 3))
+    assert train_flow(*words) == 0
+    manifest = workplace / "runs" / "pde" / "a" / "manifest.json"
+    assert read_json(manifest)["plan"] == {"epochs": 2, "epoch_steps": 3}
+    assert read_json(manifest)["steps"]["total"] == 6
+    monkeypatch.setattr(budget, "plan", lambda *_: Plan(9, 9))
+    assert train_flow(*words) == 0
+    assert read_json(manifest)["plan"] == {"epochs": 2, "epoch_steps": 3}
+    config = (workplace / "runs" / "pde" / "a" / "config.yaml").read_text()
+    assert "epochs: 1\n" in config  # the options stay those that were given
 
 
-def test_a_resumed_run_keeps_its_epochs(monkeypatch: pytest.MonkeyPatch, workplace: Path) -> None:
-    begun = TrainConfig(minutes=4.0, name="begun", resume=True)
-    before = settled(monkeypatch, 0.5, 1.0, begun)
-    folder = workplace / "runs" / "pde" / "begun"
-    folder.mkdir(parents=True)
-    write_yaml(begun, folder / "config.yaml")
-    assert settled(monkeypatch, 5.0, 1.0, TrainConfig(minutes=4.0, name="begun", resume=True)) == before
-    assert settled(monkeypatch, 5.0, 1.0, TrainConfig(minutes=4.0, name="other", resume=True)) != before
+def test_a_trial_leaves_the_model_as_it_was(train_flow, workplace):
+    """A budget's trial trains a copy: its run's first steps are those of a run of the same length without a budget."""
+    words = ("--model", "fno", "--width", "4", "--modes", "3")
+    assert train_flow(*words, "--minutes", "0.002", "--name", "a") == 0
+    plan = read_json(workplace / "runs" / "pde" / "a" / "manifest.json")["plan"]
+    size = ("--epochs", str(plan["epochs"]), "--epoch-steps", str(plan["epoch_steps"]))
+    assert train_flow(*words, *size, "--name", "b") == 0
+    weights = [(workplace / "runs" / "pde" / name / "metrics.csv").read_text() for name in ("a", "b")]
+    timed = [[line.split(",")[4:] for line in text.splitlines()] for text in weights]
+    assert timed[0] == timed[1]

@@ -4,74 +4,154 @@ from pathlib import Path
 
 import pytest
 
+from lab import cli
 from lab.cli import run
 from lab.files import read_json
 from pde.config import TableConfig
-from pde.eval import evaluate
-from pde.table import runs, table
+from pde.models import comparison
+from pde.problems import PROBLEMS
+from pde.table import planned, table
 from pde.train import train
 
-SMALL = ["--preset", "smoke", "--nu", "1e-2", "--num-train", "4", "--num-val", "2", "--num-test", "2"]
+NEW = ["darcy", "burgers-walls", "shallow-water"]
 
 
-def train_small(flow_file: Path, *words: str) -> int:
-    return run("python -m pde.train", {"": train}, [*SMALL, "--data", str(flow_file), *words])
-
-
-def test_train_then_eval_writes_tables_and_figures(flow_file: Path, workplace: Path) -> None:
-    assert train_small(flow_file, "--model", "fno", "--width", "4", "--modes", "3", "--name", "a") == 0
+def test_train_then_eval_writes_tables_and_figures(train_flow, evaluation, workplace):
+    assert train_flow("--model", "fno", "--width", "4", "--modes", "3", "--name", "a") == 0
     words = ["--recipe", "fno", "--width", "5", "--modes", "3", "--name", "b"]
-    assert train_small(flow_file, "--model", "mno", *words) == 0
-    assert run("python -m pde.eval", {"": evaluate}, ["--samples", "1"]) == 0
+    assert train_flow("--model", "mno", *words) == 0
+    assert evaluation("--samples", "1") == 0
     results = workplace / "runs" / "pde" / "results"
     for name in ("table.md", "table.csv", "table.tex", "ratios.md", "errors.png", "spectra.png"):
         assert (results / name).stat().st_size > 0
     assert {path.suffix for path in results.glob("nu1e-2_sample1.*")} == {".png", ".gif"}
     lines = (results / "table.csv").read_text().splitlines()
-    assert lines[0].startswith("model,parameters,nu 0.01,nu 0.01_se,nu 0.01_n")
+    assert lines[0].startswith("model,parameters,nu1e-2,nu1e-2_se,nu1e-2_n")
     assert [line.split(",")[0] for line in lines[1:]] == ["mno", "fno"]
     data = read_json(workplace / "runs" / "pde" / "a" / "manifest.json")["data"]
     assert data["samples"] == {"train": [0, 4], "validation": [4, 6], "test": [8, 10]}
 
 
-def test_eval_takes_any_weights_and_any_data(flow_file: Path, workplace: Path) -> None:
-    assert train_small(flow_file, "--model", "ffno", "--width", "4", "--modes", "3", "--name", "a") == 0
+@pytest.mark.parametrize("problem", NEW)
+def test_every_problem_goes_from_data_to_table(problem, train_fields, evaluation, workplace):
+    right = PROBLEMS[problem].geometry.transforms[0]
+    assert train_fields(problem, "--model", "fno", "--padding", "0.125", "--name", "padded") == 0
+    assert train_fields(problem, "--model", "lfno", "--start", right, "--name", "fixed") == 0
+    assert train_fields(problem, "--form", "grid", "--start", right, "--name", "mno") == 0
+    assert evaluation() == 0
+    results = workplace / "runs" / "pde" / "results"
+    steps = set() if problem == "darcy" else {"errors.png", f"{problem}_sample0.gif"}
+    pictures = {"places.png", f"{problem}_sample0.png"} | steps
+    assert {path.name for path in results.iterdir() if path.suffix in (".png", ".gif")} == pictures
+    assert (results / "ratios.md").is_file()
+    assert "![places](places.png)" in (results / "report.md").read_text()
+    lines = (results / "table.csv").read_text().splitlines()
+    assert lines[0].startswith(f"model,parameters,{problem},{problem}_se,{problem}_n")
+    assert [line.split(",")[0] for line in lines[1:]] == ["mno", "lfno", "fno"]
+    data = read_json(workplace / "runs" / "pde" / "mno" / "manifest.json")["data"]
+    assert data["problem"] == problem
+    assert data["samples"] == {"train": [0, 4], "validation": [4, 6], "test": [6, 8]}
+
+
+def test_problems_do_not_share_a_table(train_fields, evaluation, workplace):
+    for problem in ("darcy", "burgers-walls"):
+        assert train_fields(problem, "--model", "fno", "--name", problem) == 0
+    assert evaluation("--figures", "false") == 0
+    for problem in ("darcy", "burgers-walls"):
+        text = (workplace / "runs" / "pde" / "results" / problem / "table.csv").read_text()
+        assert text.splitlines()[0].split(",")[2] == problem
+        assert len(text.splitlines()) == 2
+    assert evaluation("--problem", "darcy", "--out", "here", "--figures", "false") == 0
+    written = {path.name for path in Path("here").iterdir()}
+    tables = {f"{name}.{suffix}" for name in ("table", "places") for suffix in ("csv", "md", "tex")}
+    assert written == {"per_sample.csv", "report.md", "scores"} | tables
+
+
+def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, workplace):
+    assert train_flow("--model", "ffno", "--width", "4", "--modes", "3", "--name", "a") == 0
     weights = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
     words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
-    assert run("python -m pde.eval", {"": evaluate}, words) == 0
+    assert evaluation(*words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
-    assert written == ["per_sample.csv", "report.md", "table.csv", "table.md", "table.tex"]
+    assert written == ["per_sample.csv", "report.md", "scores", "table.csv", "table.md", "table.tex"]
+    assert len(Path("here/per_sample.csv").read_text().splitlines()) == 11  # all samples of the file
 
 
-def test_table_covers_models_viscosities_and_seeds_once() -> None:
-    wanted = list(runs(TableConfig(models=["mno", "unet"], nus=[1e-3, 1e-5], seeds=3)))
+def test_weights_meet_their_own_problem_only(train_fields, evaluation, field_file, workplace, capsys):
+    assert train_fields("darcy", "--model", "fno", "--name", "a") == 0
+    trained = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
+    words = ["--weights", trained, "--figures", "false", "--out", "here", "--data"]
+    assert evaluation(*words, str(field_file("darcy"))) == 0
+    assert evaluation(*words, str(field_file("burgers-walls"))) == 2
+    assert "holds samples of burgers-walls, not of darcy" in capsys.readouterr().err
+
+
+def table_options(*words: str) -> TableConfig:
+    config: TableConfig = cli.parse(TableConfig, ["--preset", "laptop", *words], prog="x")
+    return config
+
+
+def test_table_covers_models_viscosities_and_seeds_once():
+    words = ["--models", "mno,unet", "--nus", "1e-3,1e-5", "--seeds", "3", "--seeded-models", "mno"]
+    wanted = list(planned(table_options(*words)))
     names = [options.name for options in wanted]
     assert len(set(names)) == len(names) == 2 * (3 + 1)
-    assert "table-mno-nu1e-5-seed2" in names
+    assert "table-nu1e-5-mno-seed2" in names
     assert {options.minutes for options in wanted} == {10.0}
     assert {options.num_train for options in wanted} == {100}  # the laptop preset's
 
 
-def test_table_skips_what_is_finished(
-    flow_file: Path, workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def preset(app: str, name: str) -> dict[str, object]:
-        small = {"num_train": 4, "num_val": 2, "num_test": 2, "batch_size": 8, "modes": 3, "width": 4}
-        return {**small, "data": flow_file}
+def test_options_of_a_model_in_a_table_go_to_the_models_that_have_them():
+    wanted = planned(
+        table_options("--models", "mno,fno,unet", "--nus", "1e-3", "--modes", "8", "--groups", "5")
+    )
+    given = {options.model: options.options for options in wanted}
+    assert (given["mno"]["modes"], given["mno"]["groups"]) == (8, 5)
+    assert given["fno"]["modes"] == 8
+    assert "groups" not in given["fno"]
+    assert given["unet"] == {}
 
-    monkeypatch.setattr("lab.presets.read_preset", preset)
-    config = TableConfig(preset="smoke", models=["fno"], nus=[1e-2], minutes=0.01, threads=1)
-    table(config)
-    assert "finished already" not in capsys.readouterr().out
-    table(config)
-    assert "1/1 table-fno-nu1e-2-seed0 is finished already" in capsys.readouterr().out
+
+@pytest.mark.parametrize("problem", NEW)
+def test_table_compares_fixed_padded_and_learned(problem):
+    wanted = list(planned(table_options("--problem", problem, "--seeds", "2", "--minutes", "3")))
+    names = [options.name for options in wanted]
+    geometry = PROBLEMS[problem].geometry
+    assert len(set(names)) == len(names) == 2 * len(comparison(geometry))
+    right = geometry.transforms[0]
+    options = {each.name: each for each in wanted}
+    assert options[f"table-{problem}-fno-padded-seed0"].options["padding"] == 0.125
+    assert options[f"table-{problem}-lfno-{right}-seed1"].options["start"] == right
+    learned = options[f"table-{problem}-mno-{right}-seed0"]
+    assert (learned.model, learned.options["form"], learned.options["start"]) == ("mno", "grid", right)
+    assert learned.options["transform_lr"] == 0.1  # the preset's, for the models whose transforms learn
+    assert {each.minutes for each in wanted} == {3}
+
+
+def test_table_skips_what_is_finished(flow_file, workplace, capsys):
+    size = ["--num-train", "4", "--num-val", "2", "--num-test", "2", "--width", "4", "--modes", "3"]
+    words = [
+        "--preset",
+        "smoke",
+        "--models",
+        "fno",
+        "--nus",
+        "1e-2",
+        "--data",
+        str(flow_file),
+        "--minutes",
+        "0.002",
+    ]
+    for said in ("run 1/1, table-nu1e-2-fno-seed0\n", "run 1/1, table-nu1e-2-fno-seed0: finished before"):
+        assert run("python -m pde.table", {"": table}, [*words, *size]) == 0
+        assert said in capsys.readouterr().out
     assert (workplace / "runs" / "pde" / "table-results" / "table.md").is_file()
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--model", "mon"], "--model takes one of mno, lfno, fno, ffno, sfno, unet, tfnet, resnet"),
+        (["--model", "mon"], "there is no model 'mon' (did you mean mno?)"),
         (["--data", "nowhere.h5"], "nowhere.h5"),
         (["--model", "unet", "--modes", "3"], "--modes does nothing with --model unet"),
         (["--form", "grid", "--twin", "ffno"], "leave --twin ffno out"),
@@ -80,35 +160,36 @@ def test_table_skips_what_is_finished(
         (["--minutes", "0"], "--minutes must be above 0"),
     ],
 )
-def test_mistakes_get_one_sentence_and_status_2(
-    words: list[str], sentence: str, workplace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_get_one_sentence_and_status_2(words, sentence, workplace, capsys):
     assert run("python -m pde.train", {"": train}, ["--preset", "smoke", *words]) == 2
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1
 
 
-def test_foreign_data_file_is_refused(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_foreign_data_file_is_refused(workplace, capsys):
     Path("notes.h5").write_text("not HDF5")
     assert run("python -m pde.train", {"": train}, ["--preset", "smoke", "--data", "notes.h5"]) == 2
     assert "notes.h5" in capsys.readouterr().err
 
 
-def test_too_few_samples_are_counted(
-    flow_file: Path, workplace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert train_small(flow_file, "--num-train", "40") == 2
+def test_too_few_samples_are_counted(train_flow, capsys):
+    assert train_flow("--num-train", "40") == 2
     assert "offers 10 samples" in capsys.readouterr().err
 
 
-def test_eval_without_runs_says_how_to_get_one(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("python -m pde.eval", {"": evaluate}, []) == 2
+def test_eval_without_runs_says_how_to_get_one(evaluation, capsys):
+    assert evaluation() == 2
     assert "python -m pde.train" in capsys.readouterr().err
 
 
-def test_eval_refuses_weights_that_are_not(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_eval_of_a_problem_without_runs_says_how_to_get_one(train_flow, evaluation, capsys):
+    assert train_flow("--model", "fno", "--width", "4", "--modes", "3") == 0
+    assert evaluation("--problem", "darcy") == 2
+    assert "python -m pde.train --problem darcy" in capsys.readouterr().err
+
+
+def test_eval_refuses_weights_that_are_not(evaluation, workplace, capsys):
     Path("weights.safetensors").write_text("no")
-    words = ["--weights", "weights.safetensors", "--data", "nowhere.h5"]
-    assert run("python -m pde.eval", {"": evaluate}, words) == 2
+    assert evaluation("--weights", "weights.safetensors", "--data", "nowhere.h5") == 2
     assert "weights.safetensors is not a whole safetensors file" in capsys.readouterr().err

@@ -1,16 +1,31 @@
-"""The models: published sizes, no idle part, and the Monarch operator's start at its Fourier twin."""
+"""The models: published sizes, no idle part, the start at a fixed twin, and the way into a file and back."""
 
+import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from pde.models.latent import SpectralMap
 from torch import Tensor, nn
+from torch.nn.functional import gelu, pad
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
+import pde.models
+from data.fields.geometry import Box, Sphere
+from data.fields.layout import Grid
+from lab import weights
 from lab.errors import UserError
-from pde.models import MODELS, build
+from monarch_core import real_arithmetic
+from pde.config import TrainConfig
+from pde.experiment import make_training
+from pde.models import MODELS, build, comparison
 from pde.models.fno import FNO
-from pde.models.mno import mno, transform_parameters
+from pde.models.parts.model import Model
+from pde.models.parts.spectral import SpectralMap
+from pde.predictor import load
+from pde.problems import PROBLEMS
+from pde.sources import Samples
 
 SMALL = {
     "lfno": {"width": 4, "modes": 3},
@@ -28,10 +43,29 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("mno", {"twin": "latent", "form": "monarch", "width": 4, "modes": 3, "shared": True}),
     ("mno", {"twin": "latent", "form": "grid", "width": 4, "modes": 3}),
     ("mno", {"twin": "ffno", "width": 4, "modes": 3, "groups": 1}),
+    ("mno", {"learn_x": "per-frequency", "learn_y": "fixed", "shear": True, "width": 4, "modes": 3}),
+    (
+        "mno",
+        {
+            "twin": "fno",
+            "learn_x": "fixed",
+            "learn_y": "per-frequency",
+            "shear": True,
+            "width": 4,
+            "modes": 3,
+        },
+    ),
     ("mno", {"twin": "fno", "form": "grid", "width": 4, "modes": 3, "groups": 1}),
     ("mno", {"twin": "fno", "form": "monarch", "width": 4, "modes": 3, "groups": 2}),
     ("mno", {"twin": "ffno", "form": "monarch", "width": 4, "modes": 3, "groups": 1, "shared": True}),
+    ("mno", {"learn_x": "per-frequency", "learn_y": "fixed", "shear": True, "width": 4, "modes": 3}),
 ]
+
+
+def grid_for(name: str, points: int) -> Grid:
+    """A sphere for models that only work there, a periodic box for the others."""
+    sphere = getattr(MODELS[name], "sphere", False)
+    return Grid.of(Sphere(), points, 2 * points) if sphere else Grid.of(Box(), points)
 
 
 def count(model: nn.Module) -> int:
@@ -65,9 +99,9 @@ def test_resnet_has_18_convolutions() -> None:
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_every_parameter_receives_gradient_and_changes_the_output(name: str, options: dict[str, Any]) -> None:
-    resolution = 32 if name in ("unet", "tfnet", "resnet") else 16
-    model = build(name, 3, resolution, **options)
-    x = torch.randn(4, resolution, resolution, 3)
+    grid = grid_for(name, 32 if name in ("unet", "tfnet", "resnet") else 16)
+    model = build(name, 3, grid, **options)
+    x = torch.randn(4, *grid.resolution, 3)
     # Zero biases and zero gains hide gradients; a small disturbance of everything shows them.
     with torch.no_grad():
         for parameter in model.parameters():
@@ -91,7 +125,7 @@ def test_every_parameter_receives_gradient_and_changes_the_output(name: str, opt
 @pytest.mark.parametrize("groups", [1, 4])
 def test_mno_at_the_dft_equals_its_fourier_twin(twin: Any, form: Any, groups: int) -> None:
     if form == "grid" and (twin == "ffno" or groups > 1):
-        pytest.skip("the grid form is of a plane, without groups")
+        pytest.skip("the grid form transforms planes, without groups")
     fourier = build("lfno" if twin == "latent" else twin, 2, 64, width=8, modes=5)
     enlarge_spectral_maps(fourier)
     monarch = build("mno", 2, 64, width=8, modes=5, twin=twin, form=form, groups=groups)
@@ -99,8 +133,8 @@ def test_mno_at_the_dft_equals_its_fourier_twin(twin: Any, form: Any, groups: in
     x = torch.randn(2, 64, 64, 2)
     expected = fourier(x)
     assert (monarch(x) - expected).norm() <= 2e-6 * expected.norm()
-    assert transform_parameters(monarch)
-    assert not transform_parameters(fourier)
+    assert monarch.transform_parameters()
+    assert not fourier.transform_parameters()
 
 
 def enlarge_spectral_maps(model: nn.Module) -> None:
@@ -113,13 +147,13 @@ def enlarge_spectral_maps(model: nn.Module) -> None:
 
 def reference_fno(model: FNO, frames: Tensor) -> Tensor:
     """FNO as its authors wrote it: rfft2, corners, irfft2."""
-    n, m = frames.shape[1], model.layers[0].modes
+    n, m = frames.shape[1], model.layers[0].spectral.plane.modes[0]
     line = torch.linspace(0, 1, n, dtype=frames.dtype)
     grid = torch.stack(torch.meshgrid(line, line, indexing="ij"), -1).expand(len(frames), n, n, 2)
     x = model.lift(torch.cat((frames, grid), -1)).permute(0, 3, 1, 2)
     for number, layer in enumerate(model.layers):
         spectrum = torch.fft.rfft2(x)
-        weight = torch.view_as_complex(layer.weight).unflatten(0, (m, 2 * m))
+        weight = torch.view_as_complex(layer.spectral.weight).unflatten(0, (m, 2 * m))
         out = torch.zeros_like(spectrum)
         out[:, :, :m, :m] = torch.einsum("bixy,yxoi->boxy", spectrum[:, :, :m, :m], weight[:, :m])
         out[:, :, -m:, :m] = torch.einsum("bixy,yxoi->boxy", spectrum[:, :, -m:, :m], weight[:, m:])
@@ -137,19 +171,118 @@ def test_fno_equals_the_published_formula() -> None:
 
 @pytest.mark.parametrize("start", ["dct", "dst", "random"])
 def test_other_starts_differ_from_the_dft_and_train(start: Any) -> None:
-    model = mno(1, 16, twin="fno", start=start, width=4, modes=3, groups=2)
-    fourier = mno(1, 16, twin="fno", width=4, modes=3, groups=2)
+    model = build("mno", 1, 16, twin="fno", start=start, width=4, modes=3, groups=2)
+    fourier = build("mno", 1, 16, twin="fno", width=4, modes=3, groups=2)
     fourier.load_state_dict(model.state_dict(), strict=False)
     x = torch.randn(2, 16, 16, 1)
     out = model(x)
     assert (out - fourier(x)).norm() > 1e-3 * out.norm()
     out.square().mean().backward()
-    assert all(parameter.grad is not None for parameter in transform_parameters(model))
+    assert all(parameter.grad is not None for parameter in model.transform_parameters())
 
 
 def test_shared_transforms_are_one_set() -> None:
-    apart, shared = (mno(1, 16, twin="fno", width=5, modes=3, shared=shared) for shared in (False, True))
-    assert len(transform_parameters(apart)) == 4 * len(transform_parameters(shared))
+    apart, shared = (
+        build("mno", 1, 16, twin="fno", width=5, modes=3, shared=shared) for shared in (False, True)
+    )
+    assert len(apart.transform_parameters()) == 4 * len(shared.transform_parameters())
+
+
+def disturbed(model: Model) -> Model:
+    """With spectral maps that matter and transforms away from their start."""
+    enlarge_spectral_maps(model)
+    with torch.no_grad():
+        for parameter in model.transform_parameters():
+            parameter += 0.02 * torch.randn_like(parameter)
+    return model
+
+
+@pytest.mark.parametrize(("name", "options"), [v for v in VARIANTS if v[0] in ("fno", "lfno", "mno", "sfno")])
+def test_training_step_in_real_arithmetic_forms_no_complex_tensor_and_agrees(
+    name: str, options: dict[str, Any]
+) -> None:
+    grid = grid_for(name, 16)
+    model = disturbed(build(name, 2, grid, **options)).double()
+    x = torch.randn(2, *grid.resolution, 2, dtype=torch.float64)
+    expected = model(x)
+    gradients = torch.autograd.grad(expected.square().sum(), list(model.parameters()))
+    with real_arithmetic(), NoComplexTensors():
+        made = model(x)
+        again = torch.autograd.grad(made.square().sum(), list(model.parameters()))
+    assert (made - expected).norm() < 1e-11 * expected.norm()
+    for one, other in zip(again, gradients, strict=True):
+        assert torch.allclose(one, other, rtol=0, atol=1e-10 * float(other.abs().max()) + 1e-14)
+
+
+class NoComplexTensors(TorchDispatchMode):
+    """Any operation that takes or makes a complex tensor is an error."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves((args, kwargs, made)):
+            assert not (isinstance(leaf, Tensor) and leaf.is_complex()), f"{func} is complex"
+        return made
+
+
+@pytest.mark.parametrize("name", ["fno", "lfno", "mno", "sfno"])
+def test_spectral_models_are_exported_with_a_free_batch_size(name: str) -> None:
+    grid = grid_for(name, 16)
+    model = build(name, 1, grid, modes=3, width=4).eval()
+    batch = torch.export.Dim("batch", min=2, max=64)
+    exported = torch.export.export(
+        model, (torch.randn(3, *grid.resolution, 1),), dynamic_shapes=({0: batch},)
+    )
+    x = torch.randn(5, *grid.resolution, 1)
+    assert torch.allclose(exported.module()(x), model(x), atol=1e-5)
+    assert not any("complex" in str(node.target) for node in exported.graph.nodes)
+
+
+@pytest.mark.parametrize("name", ["fno", "lfno", "mno", "ffno", "sfno"])
+def test_spectral_models_run_in_bfloat16(name: str) -> None:
+    grid = grid_for(name, 16)
+    model = build(name, 1, grid, modes=3, width=4)
+    x = torch.randn(2, *grid.resolution, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        made = model(x)
+        made.float().square().mean().backward()
+    assert (made.float() - model(x)).norm() < 0.05 * model(x).norm()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_sheared_operator_commutes_with_shifts_along_the_antidiagonal() -> None:
+    """What is learned acts along s = x + y, and the DFT along y keeps the symmetry; coordinates would break it."""
+    model = disturbed(
+        build("mno", 1, 16, learn_x="per-frequency", learn_y="fixed", shear=True, width=4, modes=3)
+    ).double()
+    with torch.no_grad():
+        model.lift.weight[:, 1] = 0  # y
+        model.skip.weight[:, -2:] = 0  # x and y
+    x = torch.randn(2, 16, 16, 1, dtype=torch.float64)
+    shifted, expected = (each.roll((6, -6), dims=(1, 2)) for each in (x, model(x)))
+    assert (model(shifted) - expected).norm() < 1e-7 * expected.norm()  # the tables are those of float32
+
+
+def test_what_learns_is_a_choice_for_each_axis() -> None:
+    counts = {
+        (x, y): sum(
+            p.numel()
+            for p in build("mno", 1, 16, learn_x=x, learn_y=y, width=4, modes=3).transform_parameters()
+        )
+        for x, y in (("fixed", "fixed"), ("matrix", "fixed"), ("fixed", "matrix"), ("matrix", "matrix"))
+    }
+    assert counts["fixed", "fixed"] == 0
+    assert counts["matrix", "fixed"] + counts["fixed", "matrix"] == counts["matrix", "matrix"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_counts_its_operations(name: str) -> None:
+    assert build(name, 1, grid_for(name, 32), **SMALL.get(name, {})).flops() > 0
+
+
+def test_models_leave_transform_arithmetic_to_the_core() -> None:
+    for path in Path(pde.models.__file__).parent.rglob("*.py"):
+        text = path.read_text()
+        assert not any(word in text for word in ("torch.fft", "as_complex", "torch.complex")), path
 
 
 def test_pointwise_maps_are_channels_last_linear_maps() -> None:
@@ -193,7 +326,7 @@ def test_latent_operator_keeps_its_forecast_on_a_finer_grid() -> None:
     model = build("mno", 1, 32, width=4, modes=3)
     enlarge_spectral_maps(model)
     with torch.no_grad():
-        for parameter in transform_parameters(model):
+        for parameter in model.transform_parameters():
             parameter += 0.02 * torch.randn_like(parameter)
     t = torch.arange(64) / 64 * 2 * torch.pi
     field = (torch.sin(t)[:, None] * torch.cos(2 * t))[None, ..., None]
@@ -201,3 +334,118 @@ def test_latent_operator_keeps_its_forecast_on_a_finer_grid() -> None:
     fine = model.resampled(64)(field)
     # Learned bases are interpolated, and the coordinates' last point depends on the grid a little.
     assert (fine[:, ::2, ::2] - coarse).norm() < 0.05 * coarse.norm()
+
+
+STARTS = [("dft", (16, 16)), ("dft", (16, 24)), ("dft", (24, 16)), ("dct", (16, 24)), ("dst", (16, 24))]
+
+
+def grid_of_start(start: str, shape: tuple[int, int]) -> Grid:
+    geometry = {"dft": Box(), "sht": Sphere()}.get(start, Box("walls", "walls"))
+    return Grid.of(geometry, *shape)
+
+
+@pytest.mark.parametrize(("start", "shape"), [*STARTS, ("sht", (16, 32)), ("sht", (20, 24))])
+@pytest.mark.parametrize("form", ["separable", "grid"])
+@pytest.mark.parametrize(("twin", "architecture"), [("fno", "fno"), ("lfno", "latent")])
+def test_monarch_equals_the_fixed_transform_when_it_starts(
+    start: Any, shape: Any, form: Any, twin: Any, architecture: Any
+) -> None:
+    if start == "sht" and form != "grid":
+        pytest.skip("the spherical transform has the grid form alone")
+    grid = grid_of_start(start, shape)
+    fixed = build(twin, 2, grid, 3, width=4, modes=4, start=start)
+    monarch = build("mno", 2, grid, 3, width=4, modes=4, start=start, form=form, twin=architecture)
+    enlarge_spectral_maps(fixed)
+    monarch.load_state_dict(fixed.state_dict(), strict=False)
+    x = torch.randn(2, *shape, 2)
+    expected = fixed(x)
+    assert (monarch(x) - expected).norm() <= 2e-6 * expected.norm()
+
+
+def test_four_starts_have_the_same_parameters() -> None:
+    grid = Grid.of(Sphere(), 16, 32)
+    models = [
+        build("mno", 1, grid, form="grid", start=start, modes=4, latent=12)
+        for start in ("dft", "dct", "dst", "sht")
+    ]
+    shapes = [{name: tensor.shape for name, tensor in model.state_dict().items()} for model in models]
+    assert all(each == shapes[0] for each in shapes)
+
+
+def test_fixed_transforms_have_no_parameters() -> None:
+    for name in ("fno", "lfno"):
+        for start in ("dft", "dct", "dst", "sht"):
+            assert not build(name, 1, Grid.of(Sphere(), 16, 32), modes=4, start=start).transform_parameters()
+
+
+def test_padding_is_a_larger_grid_whose_rest_is_zero() -> None:
+    padded = build("fno", 1, Grid.of(Box("walls", "periodic"), 16, 24), width=4, modes=3, padding=0.25)
+    larger = FNO(1, (20, 24), width=4, modes=3)
+    larger.load_state_dict(padded.state_dict())
+    x = torch.randn(2, 16, 24, 1)
+    coordinates = torch.meshgrid(torch.linspace(0, 1, 16), torch.linspace(0, 1, 24), indexing="ij")
+    lifted = larger.lift(torch.cat((x, torch.stack(coordinates, -1).expand(2, 16, 24, 2)), -1))
+    y = pad(lifted, (0, 0, 0, 0, 0, 4))
+    for layer in larger.layers[:-1]:
+        y = gelu(layer(y))
+    expected = larger.project(larger.layers[-1](y))[:, :16]
+    assert torch.allclose(padded(x), expected, atol=1e-6)
+    assert padded.flops() > FNO(1, (16, 24), width=4, modes=3).flops()
+
+
+def test_spherical_start_names_the_latitudes_it_needs() -> None:
+    sphere = Grid.of(Sphere(), 64, 128)
+    with pytest.raises(UserError, match="up to degree 34; 32 latitudes resolve 31"):
+        build("mno", 1, sphere, form="grid", start="sht", latent=32)
+    with pytest.raises(UserError, match="add --form grid"):
+        build("mno", 1, sphere, start="sht", twin="fno")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_entry_builds_trains_and_comes_back_from_its_file(name: str, tmp_path: Any) -> None:
+    """One optimiser step, then the header of the weights file alone rebuilds the same forecasts."""
+    grid = grid_for(name, 32)
+    problem: Any = "shallow-water" if isinstance(grid.geometry, Sphere) else "navier-stokes"
+    fields, first = (3, 1) if problem == "shallow-water" else (1, 10)
+    config = TrainConfig(problem=problem, model=name, options=SMALL.get(name, {}))
+    samples = Samples(*torch.randn(2, *grid.resolution, first + 3, fields).split([first, 3], dim=3))
+    training, data = make_training(config, samples, grid)
+    optimizer = torch.optim.AdamW(list(training.parameter_groups()), lr=1e-2)
+    before = [parameter.detach().clone() for parameter in training.model.parameters()]
+    batch = [torch.stack(part) for part in zip(*(data[i] for i in range(2)), strict=True)]
+    training.training_step(batch, 0).backward()
+    optimizer.step()
+    changed = zip(before, training.model.parameters(), strict=True)
+    assert any(not torch.equal(old, new) for old, new in changed)
+    weights.save(tmp_path / "weights.safetensors", training.model, training.header())
+    again = load(tmp_path / "weights.safetensors")
+    training.model.eval()
+    assert torch.equal(again.predict(samples.given, 2), training.model.predict(samples.given, 2))
+    assert (again.net.flops(), type(again.net)) == (training.model.net.flops(), type(training.model.net))
+    assert again.net.flops() > math.prod(grid.resolution)
+
+
+def test_a_header_tells_defaults_and_the_grid(tmp_path: Any) -> None:
+    config = TrainConfig(problem="shallow-water", model="fno", options={"padding": 0.25, "modes": 3})
+    training, _ = make_training(config, Samples(*torch.randn(2, 2, 16, 32, 1, 3)), Grid.of(Sphere(), 16, 32))
+    header = training.header()
+    assert header["options"]["start"] == "dft"  # defaults are written down too
+    assert header["geometry"] == {"kind": "sphere", "latitudes": "legendre-gauss"}
+    assert (header["in_channels"], header["fields"], header["resolution"]) == (3, 3, [16, 32])
+    assert training.model.net.padding == (4, 0)  # beyond the pole; longitudes are periodic
+
+
+ROWS = {
+    "navier-stokes": "mno lfno fno ffno unet tfnet resnet",
+    "darcy": "fno fno-padded lfno-dft lfno-dst lfno-dct mno-dft mno-dst mno-dct mno-swap",
+    "burgers-walls": "fno fno-padded lfno-dft lfno-dst lfno-dct mno-dft mno-dst mno-dct mno-swap",
+    "shallow-water": "fno fno-padded sfno lfno-dft lfno-sht mno-dft mno-sht mno-swap",
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_geometry_has_its_rows_and_each_of_them_builds(problem: Any) -> None:
+    rows = comparison(PROBLEMS[problem].geometry)
+    assert set(rows) == set(ROWS[problem].split())
+    for name, (model, options) in rows.items():
+        assert TrainConfig(problem=problem, model=model, options=options).model == name.split("-")[0]

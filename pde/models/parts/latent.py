@@ -118,7 +118,7 @@ class LatentOperator(SpectralOperator):
         return self
 
 
-def coarse(resolution: tuple[int, int], modes: int, sphere: bool = False) -> tuple[int, int]:
+def coarse(resolution: tuple[int, int], modes: Resolution, sphere: bool = False) -> tuple[int, int]:
     """Half of the points of each side, and at least those that the modes need.
 
     The harmonics of a sphere have degrees up to 3 `modes` - 2 and need more latitudes than that.
@@ -126,5 +126,5 @@ def coarse(resolution: tuple[int, int], modes: int, sphere: bool = False) -> tup
     >>> coarse((64, 128), 12), coarse((32, 32), 12), coarse((64, 128), 12, sphere=True)
     ((32, 64), (24, 24), (36, 64))
     """
-    rows, columns = resolution
-    return max(rows // 2, (3 if sphere else 2) * modes), max(columns // 2, 2 * modes)
+    (rows, columns), (along_x, along_y) = resolution, sides(modes)
+    return max(rows // 2, 2 * along_x + (along_y if sphere else 0)), max(columns // 2, 2 * along_y)

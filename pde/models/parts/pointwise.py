@@ -88,6 +88,10 @@ class PointwiseNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         first, second = self.first, self.second
+        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
+            return second(
+                ACTIVATIONS[self.activation](first(x))
+            )  # plain operations, for compilers and half types
         rows, shape = x.reshape(-1, x.shape[-1]), x.shape[:-1]
         layers = (first.weight, first.bias, second.weight, second.bias)
         out: Tensor = TwoLayers.apply(rows, *layers, self.activation)

@@ -1,13 +1,40 @@
 """Volumes as NIfTI files, in millimetres and the right way up."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from data.masks.spec import Kind
 from data.scans.scan import Scan
 from lab.errors import UserError
 from lab.files import atomic_path
+from lab.progress import Progress
+from mri.predictor import target
+from mri.sampling import evaluation_masks
+from mri.scores import Result
+
+
+def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder: Path) -> list[Path]:
+    """The target and the reconstruction by every result of every scan: magnitudes, one frame per echo."""
+    paths = []
+    with Progress(len(scans) * (len(results) + 1), "exporting", unit="volume") as progress:
+        for scan in scans:
+            echoes = range(scan.num_echoes)
+            whole = [np.abs(target(scan, echo)) for echo in echoes]
+            paths.append(write_nifti(folder / f"{scan.scan_id}-target.nii.gz", np.stack(whole, -1), scan))
+            progress.advance()
+            for result in results:
+                mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
+                predictor = result.predictor(scan.matrix_shape[1:])
+                images = [np.abs(predictor.reconstruct(scan, echo, mask)) for echo in echoes]
+                words = [scan.scan_id, *result.label.replace(",", "").split(), f"acc{result.acc:g}"]
+                words += [f"n{result.num_train}"] if result.num_train else []
+                name = f"{'-'.join(words)}.nii.gz"
+                paths.append(write_nifti(folder / name, np.stack(images, -1), scan))
+                progress.advance()
+    return paths
 
 
 def check_name(path: str | Path) -> Path:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from pde.recipes import make_training
 from torch import Tensor
 
 from data.burgers.solver import Burgers
@@ -14,9 +13,9 @@ from data.darcy.solver import solve
 from data.fields.layout import Grid
 from data.shallow_water.initial import initial_state
 from data.shallow_water.solver import ShallowWater
-from lab.errors import UserError
 from pde.augment import random_images
 from pde.config import TrainConfig
+from pde.experiment import make_training
 from pde.problems import PROBLEMS
 from pde.sources import Samples
 
@@ -120,17 +119,12 @@ def test_training_sees_them_and_validation_does_not() -> None:
     torch.manual_seed(0)
     samples = Samples(*torch.randn(2, 8, 16, 16, 1, 1))
     for symmetries in (True, False):
-        config = TrainConfig(problem="darcy", model="fno", modes=4, symmetries=symmetries)
+        config = TrainConfig(problem="darcy", model="fno", options={"modes": 4}, symmetries=symmetries)
         training, _ = make_training(config, samples, Grid.of(PROBLEMS["darcy"].geometry, 16))
         losses = {training.training_step(list(samples), 0).item() for _ in range(4)}
         assert len(losses) == (4 if symmetries else 1)
         errors = [training.scores(list(samples))["error"] for _ in range(2)]
         assert torch.equal(*errors)
-
-
-def test_a_forced_flow_has_no_mirror_images() -> None:
-    with pytest.raises(UserError, match="navier-stokes has no mirror images"):
-        TrainConfig(symmetries=True)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -3,8 +3,9 @@
 import pytest
 
 from lab.table import Score
-from mri.report import seeds_table
-from mri.scoring import METRICS, Result
+from mri.metrics import METRICS
+from mri.scores import Result
+from mri.tables import seeds_table
 
 
 def rows(*values: float) -> list[dict]:
@@ -13,8 +14,8 @@ def rows(*values: float) -> list[dict]:
 
 def test_spread_over_seeds_is_that_of_the_means_over_scans():
     seeds = {0: rows(30.0, 40.0), 1: rows(32.0, 42.0), 2: rows(28.0, 38.0)}
-    one = Result("msense", 2.0, 1, 4880, rows(30.0, 40.0), by_seed=seeds)
-    single = Result("unet", 2.0, 1, 7, rows(20.0), by_seed={0: rows(20.0)})
+    one = Result("msense", "msense", 2.0, 1, seeds)
+    single = Result("unet", "unet", 2.0, 1, {0: rows(20.0)})
     table = seeds_table([single, one], "test data")
     assert [row["method"] for row in table.rows] == ["msense"]
     score = table.rows[0]["psnr_1"]
@@ -24,4 +25,4 @@ def test_spread_over_seeds_is_that_of_the_means_over_scans():
 
 
 def test_one_seed_has_no_table_of_seeds():
-    assert seeds_table([Result("unet", 2.0, 1, 7, rows(20.0), by_seed={0: rows(20.0)})], "") is None
+    assert seeds_table([Result("unet", "unet", 2.0, 1, {0: rows(20.0)})], "").rows == []

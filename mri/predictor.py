@@ -1,0 +1,76 @@
+"""A trained or classical method in use: whole volumes, slice by slice."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from data.scans.scan import Scan
+from data.scans.sense import sample
+from lab import weights
+from lab.errors import UserError
+from mri.metrics import Complex
+from mri.models import build
+from mri.models.parts.method import Method
+from mri.sampling import measured
+
+SLICES_AT_ONCE = 8
+
+
+class Predictor:
+    """Reconstructs scans with a method, on the accelerator if there is one; `header` is that of the weights."""
+
+    def __init__(self, method: Method, header: Mapping[str, Any] | None = None) -> None:
+        self.method, self.header = method.eval().requires_grad_(False), dict(header or {})
+        accelerator = None if method.on_cpu else torch.accelerator.current_accelerator(check_available=True)
+        self.device = accelerator or torch.device("cpu")
+        self.method.to(self.device)
+
+    @torch.inference_mode()
+    def reconstruct(
+        self,
+        scan: Scan,
+        echo: int,
+        mask: Tensor | None,
+        slices: Sequence[int] | None = None,
+        advance: Callable[[int], None] = lambda slices: None,
+    ) -> Complex:
+        """The volume (slices, ky, kz) of one echo, in the units of the target; all its slices, or some.
+
+        `mask` is bool (ky, kz); None takes the k-space as it is, sampled where it is not zero.
+        """
+        (ky, kz), plane = self.method.plane, scan.matrix_shape[1:]
+        if (ky, kz) != tuple(plane) and not self.method.any_plane:
+            raise UserError(
+                f"these weights are for slices of {ky} x {kz}, but {scan.scan_id} has {plane[0]} x {plane[1]}; "
+                "train on scans of that size."
+            )
+        wanted = range(scan.num_slices) if slices is None else slices
+        volume = np.empty((len(wanted), *plane), np.complex64)
+        for first in range(0, len(wanted), SLICES_AT_ONCE):
+            read = [scan.read(index, echo) for index in wanted[first : first + SLICES_AT_ONCE]]
+            kspace = torch.stack([one[0] for one in read]).to(self.device) / scan.scale
+            maps = torch.stack([one[1] for one in read]).to(self.device)
+            masks = measured(kspace) if mask is None else mask.to(self.device).expand(len(read), -1, -1)
+            echoes = torch.full((len(read),), echo, device=self.device)
+            image = self.method(sample(kspace, masks), maps, masks, echoes)
+            volume[first : first + len(read)] = (image * scan.scale).cpu().numpy()
+            advance(len(read))
+        return volume
+
+
+def load(path: str | Path) -> Predictor:
+    """The predictor that a weights file holds."""
+    file = weights.load(path, app="mri")
+    ky, kz = file.header["plane"]
+    method = build(file.header["model"], (ky, kz), **file.header["options"])
+    file.load_into(method, path)
+    return Predictor(method, file.header)
+
+
+def target(scan: Scan, echo: int) -> Complex:
+    """The volume that full sampling gives."""
+    return np.stack([scan.read(index, echo)[2].numpy() for index in range(scan.num_slices)])

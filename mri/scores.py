@@ -1,0 +1,124 @@
+"""From finished runs to the scores of every scan, kept once computed."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from torch import Tensor
+
+from data.masks.spec import Kind
+from data.scans.scan import Scan
+from lab.files import content_hash, kept
+from lab.progress import Progress
+from lab.runs import FinishedRun, rows
+from mri.config import TrainConfig
+from mri.metrics import METRICS, quality
+from mri.models import BASELINE, MODELS, build
+from mri.predictor import Predictor, load, target
+from mri.sampling import evaluation_masks
+from mri.sources import plane_of
+
+VERSION = 1
+"""Of the definitions of the scores; one higher, and everything is scored again."""
+
+Scores = list[dict[str, Any]]
+"""One entry per scan and echo: scan, echo (from 1) and the value of each metric."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of a table: a method at one acceleration, trained on some scans, with its scores."""
+
+    label: str
+    model: str
+    acc: float
+    num_train: int
+    by_seed: Mapping[int, Scores]
+    runs: tuple[FinishedRun, ...] = ()
+
+    @property
+    def learned(self) -> bool:
+        """Whether gradients trained it."""
+        return MODELS[self.model].learned
+
+    @property
+    def variant(self) -> bool:
+        """Whether its options differ from those that most of the method's runs have."""
+        return self.label != self.model
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The mean over seeds."""
+        return [
+            same[0] | {name: fmean(one[name] for one in same) for name in METRICS}
+            for same in zip(*self.by_seed.values(), strict=True)
+        ]
+
+    @property
+    def echoes(self) -> list[int]:
+        """The echoes that were scored, from 1."""
+        return sorted({row["echo"] for row in self.scores})
+
+    def values(self, metric: str, echo: int) -> dict[str, float]:
+        """A metric of one echo, by scan."""
+        return {row["scan"]: row[metric] for row in self.scores if row["echo"] == echo}
+
+    def predictor(self, plane: tuple[int, int]) -> Predictor:
+        """The method in use: that of its last seed."""
+        return load(self.runs[-1].weights) if self.runs else Predictor(build(self.model, plane))
+
+
+def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], kind: Kind, folder: Path) -> list[Result]:
+    """The scores of all runs, by row, and of the baseline at every acceleration; they are kept in `folder`."""
+    trained = rows((run for run in runs if run.model != BASELINE), TrainConfig, apart=("acc", "num_train"))
+    accelerations = sorted({float(run.config["acc"]) for run in runs})
+    masks = {acc: evaluation_masks(scans, acc, kind) for acc in accelerations}
+    volumes = len(accelerations) + sum(len(row.runs) for row in trained)
+    slices = sum(scan.num_slices * scan.num_echoes for scan in scans)
+    results = []
+    with Progress(volumes * slices, "scoring", unit="slice") as progress:
+        for acc in accelerations:
+            baseline = Predictor(build(BASELINE, plane_of(list(scans))))
+            scores = _scores(baseline, "untrained", scans, masks[acc], folder, progress)
+            results.append(Result(BASELINE, BASELINE, acc, 0, {0: scores}))
+        for row in trained:
+            acc = float(row.config["acc"])
+            by_seed = {}
+            for run in row.runs:
+                predictor, content = load(run.weights), content_hash(run.weights)
+                by_seed[run.seed] = _scores(predictor, content, scans, masks[acc], folder, progress)
+            num_train = len(row.runs[0].manifest["data"]["train"])
+            results.append(Result(row.label, row.model, acc, num_train, by_seed, row.runs))
+    order = list(MODELS)
+    return sorted(results, key=lambda one: (one.acc, order.index(one.model), one.label, one.num_train))
+
+
+def _scores(
+    predictor: Predictor,
+    weights: str,
+    scans: Sequence[Scan],
+    masks: Mapping[str, Tensor],
+    folder: Path,
+    progress: Progress,
+) -> Scores:
+    """Scores of every scan and echo; what was scored before with these weights and this mask is read."""
+
+    def compute(scan: Scan) -> Scores:
+        found = []
+        for echo in range(scan.num_echoes):
+            image = predictor.reconstruct(scan, echo, masks[scan.scan_id], advance=progress.advance)
+            found.append({"scan": scan.scan_id, "echo": echo + 1, **quality(image, target(scan, echo))})
+        return found
+
+    scores: Scores = []
+    for scan in scans:
+        sampled = hashlib.sha256(masks[scan.scan_id].numpy().tobytes()).hexdigest()
+        key, done = [VERSION, list(METRICS), weights, scan.file_key, sampled], progress.done
+        scores += kept(folder, key, lambda scan=scan: compute(scan))  # type: ignore[misc]
+        if progress.done == done:
+            progress.skip(scan.num_slices * scan.num_echoes)
+    return scores

@@ -1,0 +1,75 @@
+"""Options: what does not fit together is refused in one sentence, and presets say only what differs."""
+
+from typing import Any
+
+import pytest
+
+from lab import cli
+from lab.config import defaults
+from lab.errors import UserError
+from lab.presets import read_preset
+from pde.config import TableConfig, TrainConfig
+from pde.problems import PROBLEMS
+
+NEW = [name for name in PROBLEMS if name != TrainConfig.problem]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("name", ["paper", "laptop", "smoke"])
+def test_every_preset_is_valid_and_differs_from_the_defaults(problem, name):
+    values = read_preset("pde" if problem not in NEW else f"pde/{problem}", name)
+    config = cli.parse(TrainConfig, ["--problem", problem, "--preset", name], prog="x")
+    assert {
+        key: config.options[key] if key in config.options else getattr(config, key) for key in values
+    } == values
+    usual = defaults(TrainConfig, config.model)
+    assert {key for key, value in values.items() if usual[key] == value} == set()
+
+
+def test_presets_of_the_default_problem_stay_in_their_place():
+    by_name = cli.parse(TrainConfig, ["--problem", "navier-stokes", "--preset", "laptop"], prog="x")
+    assert by_name == cli.parse(TrainConfig, ["--preset", "laptop"], prog="x")
+
+
+def test_a_preset_passes_over_models_that_lack_its_option():
+    config = cli.parse(TrainConfig, ["--problem", "darcy", "--preset", "laptop", "--model", "fno"], prog="x")
+    assert "transform_lr" not in config.options
+
+
+def test_a_map_is_trained_as_one():
+    assert TrainConfig(problem="darcy").recipe == "map"
+
+
+def model(name: str, **options: Any) -> dict[str, Any]:
+    return {"model": name, "options": options}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (model("fno", padding=0.1), "nothing to pad"),
+        (model("fno", padding=1.5) | {"problem": "darcy"}, "between 0 and 1"),
+        (model("mno", padding=0.1) | {"problem": "darcy"}, "--padding does nothing with --model mno"),
+        (model("mno", start="sht", form="grid"), "only works on the sphere, such as --problem shallow-water"),
+        (model("sfno") | {"problem": "darcy"}, "only works on the sphere, such as --problem shallow-water"),
+        (model("mno", start="sht") | {"problem": "shallow-water"}, "add --form grid"),
+        (model("fno", start="random"), "take --model mno"),
+        (model("fno", groups=2), "--groups does nothing with --model fno; it belongs to mno"),
+        (model("fno", widht=2), "no model has an option --widht"),
+        (model("fno", width=0), "--width must be at least 1, not 0"),
+        (model("fno", start="fft"), "--start takes one of dft, dct, dst, sht, random, not 'fft'"),
+        ({"recipe": "fno", "problem": "darcy"}, "an input has one answer"),
+        ({"recipe": "fno", "problem": "shallow-water"}, "starts from its first"),
+        ({"recipe": "map"}, "frames follow each other"),
+        ({"nu": 1e-5, "problem": "darcy"}, "--nu does nothing with --problem darcy"),
+        ({"symmetries": True}, "--symmetries: none are known for navier-stokes"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        TrainConfig(**options)
+
+
+def test_table_names_the_models_it_has():
+    with pytest.raises(UserError, match=r"the table of darcy has mno-dft, .* not unet"):
+        TableConfig(problem="darcy", models=["unet"])

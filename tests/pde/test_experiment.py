@@ -1,0 +1,76 @@
+"""The recipes: what they learn from, what their loss is, and how their parameters learn."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from data.fields.geometry import Box
+from data.fields.layout import Grid
+from pde.config import TrainConfig
+from pde.experiment import Markov, Rollout, make_training
+from pde.metrics import error_per_frame
+from pde.sources import Samples
+
+
+def config(model: str = "fno", recipe: Any = "markov", noise: float = 0.01, **options: Any) -> TrainConfig:
+    small = {"width": 4, "modes": 3, "depth": 2}
+    return TrainConfig(model=model, recipe=recipe, noise=noise, options={**small, **options})
+
+
+def flow(trajectories: Tensor) -> tuple[Samples, Grid]:
+    """Trajectories (sample, x, y, frame) of one field as what a flow's file gives."""
+    fields = trajectories[..., None]
+    return Samples(fields[..., :10, :], fields[..., 10:, :]), Grid.of(Box(), trajectories.shape[1])
+
+
+def test_markov_pairs_are_consecutive_frames() -> None:
+    trajectories = torch.randn(3, 16, 16, 12)
+    training, data = make_training(config(recipe="markov"), *flow(trajectories))
+    assert isinstance(training, Markov)
+    assert len(data) == 3 * 11  # type: ignore[arg-type]
+    now, following = data[11 + 4]
+    assert torch.equal(now[..., 0], trajectories[1, ..., 4])
+    assert torch.equal(following[..., 0], trajectories[1, ..., 5])
+
+
+def test_markov_noise_is_relative_to_the_spread_of_the_data() -> None:
+    trajectories = 100 * torch.randn(3, 16, 16, 12)
+    training, _ = make_training(config(recipe="markov", noise=0.01), *flow(trajectories))
+    seen = []
+    training.model.forward = lambda frames: seen.append(frames) or frames  # type: ignore[method-assign,func-returns-value]
+    field = torch.zeros(50, 16, 16, 1)
+    training.loss([field, torch.ones_like(field)])
+    assert 0.9 < float(seen[0].std()) < 1.1
+
+
+def test_rollout_loss_reaches_the_first_step_through_all_others() -> None:
+    trajectories = torch.randn(2, 16, 16, 13)
+    samples, grid = flow(trajectories)
+    training, data = make_training(config(recipe="fno"), samples, grid)
+    assert isinstance(training, Rollout)
+    loss = training.loss(list(samples))
+    expected = torch.stack(
+        [
+            error_per_frame(training.model.predict(given[None], 3), wanted[None]).sum()
+            for given, wanted in data  # type: ignore[attr-defined]
+        ]
+    ).mean()
+    assert torch.allclose(loss, expected)
+    assert float(training.model.std) == 1.0  # no normalisation in this recipe
+    given = samples.given.clone().requires_grad_()
+    last = training.model.predict(given, 3)[..., -1, :].sum()
+    (gradient,) = torch.autograd.grad(last, given)
+    assert gradient[..., 0, :].abs().max() > 0  # ten frames in, through three steps
+
+
+def test_transforms_are_a_slower_group_that_decays_towards_its_start() -> None:
+    options = config(model="mno", groups=2, transform_lr=0.1, transform_decay=0.7)
+    training, _ = make_training(options, *flow(torch.randn(2, 16, 16, 12)))
+    ordinary, transforms = training.parameter_groups()
+    assert transforms["lr"] == pytest.approx(0.1 * options.lr)
+    assert transforms["weight_decay"] == 0.7
+    together = [*ordinary["params"], *transforms["params"]]
+    assert {id(p) for p in together} == {id(p) for p in training.model.parameters()}
+    assert all(float(p.detach().abs().max()) == 0 for p in transforms["params"])  # deviations from the start

@@ -1,0 +1,73 @@
+"""How wrong a forecast is, and where."""
+
+import pytest
+import torch
+
+from data.fields.geometry import Box, Sphere, quadrature
+from data.fields.layout import Grid
+from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
+
+WALLS = Box("walls", "walls")
+
+
+def test_error_is_that_of_the_whole_block() -> None:
+    truth = torch.zeros(1, 1, 1, 2, 1)
+    truth[..., 0, :], truth[..., 1, :] = 3.0, 4.0
+    prediction = torch.zeros_like(truth)
+    prediction[..., 1, :] = 4.0
+    assert torch.allclose(relative_error(prediction, truth), torch.tensor([3 / 5]))
+    assert torch.allclose(error_per_frame(prediction, truth), torch.tensor([[1.0, 0.0]]))
+
+
+def test_weighted_error_is_the_integral_over_the_sphere() -> None:
+    theta, weights = quadrature("legendre-gauss", 12)
+    truth = torch.ones(1, 12, 5, 1, 1, dtype=torch.float64)
+    prediction = 1 + torch.cos(theta).view(1, 12, 1, 1, 1) * truth
+    error = relative_error(prediction, truth, weights / weights.mean())
+    assert float(error) == pytest.approx(3**-0.5, abs=1e-12)  # the mean of cos^2 over a sphere is a third
+    assert torch.allclose(error_per_frame(prediction, truth, weights), error[:, None])
+
+
+def test_profile_finds_the_error_at_the_wall() -> None:
+    truth = torch.randn(4, 8, 8, 3, 1)
+    wrong = torch.zeros_like(truth)
+    wrong[:, 0], wrong[:, -1], wrong[:, :, 0], wrong[:, :, -1] = 2.0, 2.0, 2.0, 2.0
+    places, errors = error_profile(squares_by_point(truth + wrong, truth), Grid.of(WALLS, 8))
+    assert places.tolist() == pytest.approx([0.0625, 0.1875, 0.3125, 0.4375])
+    assert errors.tolist() == pytest.approx([2.0 / float(truth.std()), 0.0, 0.0, 0.0], rel=1e-5)
+
+
+def test_profile_of_the_sphere_goes_by_latitude() -> None:
+    theta = torch.tensor([0.3, 1.2, 1.9, 2.8])
+    truth = torch.randn(4, 4, 8, 3, 2)
+    wrong = torch.zeros_like(truth)
+    wrong[:, 0] = truth.flatten(0, 3).std(0)  # the northernmost row
+    grid = Grid(Sphere(), theta, torch.arange(8.0))
+    places, errors = error_profile(squares_by_point(truth + wrong, truth), grid)
+    assert places.tolist() == pytest.approx([90 - 180 / torch.pi * t for t in (2.8, 1.9, 1.2, 0.3)], abs=1e-3)
+    assert errors.tolist() == pytest.approx([0.0, 0.0, 0.0, 1.0], rel=1e-5)
+
+
+def test_regions_lie_along_the_walls() -> None:
+    truth = torch.randn(2, 32, 32, 3, 1)
+    wrong = torch.zeros_like(truth)
+    wrong[:, :2] = 1.0  # two of the lines next to one wall of four: 64 points of the 240 within 1/16
+    found = error_by_region(squares_by_point(truth + wrong, truth), Grid.of(WALLS, 32))
+    once = (64 / 240) ** 0.5 / float(truth.std())
+    assert list(found.values()) == pytest.approx([once, 0.0, 0.0], rel=1e-5)
+
+
+def test_regions_of_the_sphere_are_weighted_by_their_area() -> None:
+    _, weights = quadrature("legendre-gauss", 12)
+    truth = torch.randn(2, 12, 24, 1, 1)
+    wrong = torch.zeros_like(truth)
+    wrong[:, 1] = 1.0  # of two latitudes beyond 60 degrees in each hemisphere, the inner one of the north
+    found = error_by_region(squares_by_point(truth + wrong, truth), Grid.of(Sphere(), 12, 24))
+    share = float(weights[1] / (2 * weights[:2].sum())) ** 0.5
+    assert list(found.values()) == pytest.approx([share / float(truth.std()), 0.0, 0.0], rel=1e-5)
+
+
+def test_a_coarse_grid_may_have_no_point_in_a_region() -> None:
+    found = error_by_region(torch.ones(4, 4), Grid.of(WALLS, 4))
+    assert found["within 1/16 of a wall"] is None
+    assert found["1/16 to 1/4"] == pytest.approx(1.0)

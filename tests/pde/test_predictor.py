@@ -1,0 +1,106 @@
+"""A trained model in use: its scaling, its rollout, other grids, and the way through a weights file."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from lab import weights
+from lab.errors import UserError
+from pde.metrics import relative_error
+from pde.models import build
+from pde.predictor import Forecaster, OneShot, from_header, load
+
+
+class Sum(nn.Module):
+    """A network whose answer is known: the sum of the frames it sees."""
+
+    resolution = (4, 4)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        return frames.sum(-1, keepdim=True)
+
+
+def test_rollout_feeds_its_own_frames_back() -> None:
+    forecaster = Forecaster(Sum(), in_frames=2, residual=False)
+    first = torch.tensor([1.0, 1.0])[:, None].expand(1, 4, 4, 2, 1)
+    assert forecaster.rollout(first, 5)[0, 0, 0, :, 0].tolist() == [2.0, 3.0, 5.0, 8.0, 13.0]
+
+
+def test_forecast_starts_from_the_last_frame_given() -> None:
+    forecaster = Forecaster(Sum(), in_frames=1, residual=False)
+    given = torch.arange(10.0)[:, None].expand(1, 4, 4, 10, 1)
+    assert forecaster.predict(given, 3)[0, 0, 0, :, 0].tolist() == [9.0, 9.0, 9.0]
+
+
+@pytest.mark.parametrize("fields", [1, 3])
+def test_normalisation_is_undone(fields: int) -> None:
+    trajectories = 5 + torch.tensor([3.0, 100.0, 0.1])[:fields] * torch.randn(6, 4, 4, 12, fields)
+    forecaster = Forecaster(nn.Identity(), in_frames=1, residual=False, fields=fields)
+    forecaster.normalise_like(trajectories)
+    frame = trajectories[..., :1, :]
+    assert torch.allclose(forecaster(frame), frame, atol=1e-5)
+
+
+def test_each_field_counts_alike() -> None:
+    trajectories = 5 + torch.tensor([1e3, 1e-3]) * torch.randn(6, 8, 8, 12, 2)
+    forecaster = Forecaster(nn.Identity(), in_frames=1, residual=False, fields=2)
+    forecaster.normalise_like(trajectories)
+    errors = []
+    for field in range(2):
+        wrong = trajectories.clone()
+        wrong[..., field] += 0.1 * trajectories[..., field].std()
+        both = forecaster.measured(wrong), forecaster.measured(trajectories)
+        errors.append(float(relative_error(*both).mean()))
+    assert errors[0] == pytest.approx(0.1 / 2**0.5, rel=0.01)
+    assert errors[0] == pytest.approx(errors[1], rel=0.05)
+
+
+def test_residual_adds_to_the_last_frame() -> None:
+    forecaster = Forecaster(nn.Identity(), in_frames=1, residual=True)
+    forecaster.change.fill_(0.5)
+    frame = torch.randn(2, 4, 4, 1, 1)
+    assert torch.allclose(forecaster(frame), 1.5 * frame)
+
+
+def test_one_shot_scales_input_and_answer_apart() -> None:
+    given = 12 + 3 * torch.randn(6, 4, 4, 1, 1)
+    predictor = OneShot(nn.Identity())
+    predictor.normalise_like(given, 0.5 + 0.01 * given)  # the answer is the input, scaled
+    assert torch.allclose(predictor.predict(given, 1), 0.5 + 0.01 * given, atol=1e-5)
+
+
+def test_fourier_operator_moves_to_a_finer_grid() -> None:
+    forecaster = Forecaster(build("mno", 1, 16, twin="ffno", width=5, modes=3), 1, residual=True).eval()
+    t = torch.arange(32) / 32 * 2 * torch.pi
+    field = (torch.sin(t)[:, None] * torch.cos(2 * t))[None, ..., None, None]
+    coarse = forecaster(field[:, ::2, ::2])
+    fine = forecaster.at_resolution(32)(field)
+    # The coordinates' last point and the feed-forward's ReLU depend on the grid a little.
+    assert (fine[:, ::2, ::2] - coarse).norm() < 0.05 * coarse.norm()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("resnet", {"width": 4}, "kernel"),
+        ("mno", {"twin": "fno", "form": "grid", "width": 5, "modes": 3}, "row of its grid"),
+        ("mno", {"start": "dct", "width": 5, "modes": 3}, "cosines"),
+    ],
+)
+def test_other_models_say_why_they_stay(name: str, options: dict[str, Any], reason: str) -> None:
+    forecaster = Forecaster(build(name, 1, 16, **options), 1, residual=True)
+    with pytest.raises(UserError, match=reason):
+        forecaster.at_resolution(32)
+
+
+def test_a_header_of_an_older_version_is_refused() -> None:
+    with pytest.raises(UserError, match=r"no entry 'geometry'.*train again"):
+        from_header({"app": "pde", "model": "fno"})
+
+
+def test_weights_of_another_application_are_refused(tmp_path) -> None:
+    weights.save(tmp_path / "weights.safetensors", nn.Linear(2, 2), {"app": "mri"})
+    with pytest.raises(UserError, match="a model of mri, not of pde"):
+        load(tmp_path / "weights.safetensors")

@@ -1,0 +1,91 @@
+"""Scores of finished runs: what shares a row, and that nothing is computed twice."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.files import read_json, write_json
+from lab.runs import finished_runs
+from pde.config import EvalConfig, TrainConfig
+from pde.scores import score_runs
+from pde.sources import Split
+
+Again = Callable[..., Path]
+
+
+@pytest.fixture
+def again(train_flow, workplace) -> Again:
+    """A finished run called "usual", and copies of it that claim to have been trained with other options."""
+    assert train_flow("--model", "fno", "--width", "4", "--modes", "3", "--name", "usual") == 0
+    runs = workplace / "runs" / "pde"
+
+    def copy(name: str, data: Path | None = None, **changed: Any) -> Path:
+        folder = Path(shutil.copytree(runs / "usual", runs / name))
+        config = yaml.safe_load((folder / "config.yaml").read_text()) | changed
+        manifest = read_json(folder / "manifest.json")
+        if data is not None:
+            few = {"num_train": 4, "num_val": 2, "num_test": 2}
+            config["data"], manifest["data"] = (
+                str(data),
+                Split(TrainConfig(nu=1e-2, data=data, **few)).describe(),
+            )
+        (folder / "config.yaml").write_text(yaml.safe_dump(config))
+        write_json(folder / "manifest.json", manifest)
+        return folder
+
+    return copy
+
+
+def labels(results: Path) -> list[str]:
+    return [line.split(" | ")[0].strip("| ") for line in (results / "table.md").read_text().splitlines()[4:]]
+
+
+def test_runs_that_differ_are_rows_of_their_own(again, make_flow, evaluation, workplace, capsys):
+    again("clipped", grad_clip=1.0)
+    again("warm", warmup_steps=5)
+    again("seed", seed=1)
+    other = make_flow(1)
+    again("data", data=other)
+    assert evaluation("--figures", "false") == 0
+    printed = capsys.readouterr().out
+    found = labels(workplace / "runs" / "pde" / "results")
+    assert found[0] == "fno"
+    assert found[2:] == ["fno, grad clip 1", "fno, warmup steps 5"]
+    assert found[1].startswith("fno, data ")
+    for words in ("grad clip 1", "warmup steps 5"):
+        assert words in printed
+    seeds = [
+        line.split(",")[-4] for line in (workplace / "runs/pde/results/table.csv").read_text().splitlines()
+    ]
+    assert seeds == ["seeds", "2", "1", "1", "1"]
+
+
+def test_viscosities_are_columns_although_their_data_differs(again, make_flow, workplace):
+    """Runs of one row at several viscosities have other data each, and their row is one all the same."""
+    folder = again("thick")
+    config = yaml.safe_load((folder / "config.yaml").read_text()) | {"nu": 2e-2}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    manifest = read_json(folder / "manifest.json")
+    manifest["data"]["fingerprint"] = "other"
+    write_json(folder / "manifest.json", manifest)
+    results = score_runs(finished_runs(TrainConfig), EvalConfig(data=make_flow()), workplace / "scores")
+    assert [result.label for result in results] == ["fno", "fno"]
+
+
+def test_scores_are_kept(again, evaluation, workplace, capsys):
+    assert evaluation("--figures", "false") == 0
+    assert "usual: 2 forecasts" in capsys.readouterr().out
+    table = (workplace / "runs" / "pde" / "results" / "table.csv").read_text()
+    assert evaluation("--figures", "false") == 0
+    assert "forecasts" not in capsys.readouterr().out
+    assert (workplace / "runs" / "pde" / "results" / "table.csv").read_text() == table
+
+
+def test_scores_of_other_samples_are_computed_anew(again, evaluation, capsys):
+    assert evaluation("--figures", "false") == 0
+    assert evaluation("--figures", "false", "--num-test", "1") == 0
+    assert "usual: 1 forecasts" in capsys.readouterr().out
