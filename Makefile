@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 # The demonstration's runs have a folder of their own; --resume makes a second call go on or skip what is done.
-PDE_DEMO := --preset laptop --nu 1e-3 --num-train 60 --num-val 5 --num-test 5 --resolution 32 --minutes 0.7 --resume
+PDE_DEMO := --preset laptop --nu 1e-3 --num-train 60 --num-val 5 --num-test 10 --minutes 0.7 --resume
 MRI_DEMO := --preset laptop --acc 2 --n-train 2 --resume
 demo: export MONARCH_RUNS := demo
 demo: $(STAMP) ## Run both applications small: data, training, tables, figures

@@ -64,10 +64,10 @@ class MMStar(LinearOperator):
     def flops(self, batch: int = 1) -> int:
         return (8 if self.is_complex else 2) * batch * sum(f.numel() for f in self.factors())
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         return self._three(x, *self.factors())
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         L1, R, L2 = self.factors()
         return self._three(y, L2.mH, R.mH, L1.mH)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import sqrt
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from .monarch import Monarch
-from .multiply import multiply
+from .multiply import is_traced, multiply
 from .sizes import Blocks
 
 
@@ -31,6 +31,8 @@ class MonarchLinear(nn.Module):
 
     operator: Monarch
     bias: nn.Parameter | None
+    replaces = "linear"
+    """Which dense layer this one stands for: "linear", or "conv1d" for the one of transformers' GPT-2."""
 
     def __init__(
         self,
@@ -69,8 +71,9 @@ class MonarchLinear(nn.Module):
             return self._product(x)
         # In evaluation a small operator has a dense form at hand; otherwise the bias rides along in the product.
         (K, J), size = self.operator.blocks, max(self.in_features, self.out_features)
-        divides = x.shape[-1] == self.in_features and self.in_features % K == 0 == self.out_features % J
-        if divides and (torch.is_grad_enabled() or size > Monarch.dense_limit):
+        divides = self.in_features % K == 0 == self.out_features % J
+        known = not is_traced() and x.shape[-1] == self.in_features
+        if divides and known and (torch.is_grad_enabled() or size > Monarch.dense_limit):
             return multiply(x, self.operator.R, self.operator.L, self.bias)
         y = self._product(x)
         return y + self.bias.to(y.dtype)
@@ -82,13 +85,35 @@ class MonarchLinear(nn.Module):
     @classmethod
     def from_linear(cls, linear: nn.Linear, blocks: Blocks = 4, rank: int | None = None) -> MonarchLinear:
         """The MonarchLinear nearest to a dense layer, on its device, with its dtype, bias and flags."""
-        sizes, weight = (linear.in_features, linear.out_features), linear.weight
-        new = cls(*sizes, bias=False, blocks=blocks, rank=rank, device="meta", dtype=weight.dtype)
+        if not isinstance(linear, nn.Linear):
+            raise TypeError(f"from_linear takes an nn.Linear; got {type(linear).__name__}.")
+        # The weight of a pruned or parametrised layer is computed; what trains are the parameters behind it.
+        weights = [p for name, p in linear.named_parameters() if name != "bias"]
+        trains = any(p.requires_grad for p in weights)
+        return cls.from_weight(linear.weight, linear.bias, blocks, rank, trains).train(linear.training)
+
+    @classmethod
+    def from_weight(
+        cls,
+        weight: Tensor,
+        bias: nn.Parameter | None = None,
+        blocks: Blocks = 4,
+        rank: int | None = None,
+        requires_grad: bool = True,
+    ) -> MonarchLinear:
+        """The MonarchLinear nearest to a weight (out_features, in_features), with this very bias.
+
+        Where a sub-block of the weight has less than the full rank, the spare rows of R start at random and those
+        of L at zero: the matrix is the same, and unlike L = R = 0 it trains.
+        """
+        out_features, in_features = weight.shape
+        new = cls(in_features, out_features, False, blocks, rank, device="meta", dtype=weight.dtype)
         if not weight.is_meta:  # a layer without values has nothing to project
             new.operator = Monarch.from_dense(weight, blocks, rank)
-        new.operator.requires_grad_(weight.requires_grad)
-        new.bias = linear.bias
-        return new.train(linear.training)
+            revive(new.operator.R)
+        new.operator.requires_grad_(requires_grad)
+        new.bias = bias
+        return new
 
     def to_linear(self) -> nn.Linear:
         """The dense layer with exactly this matrix, on the same device, with the same dtype, bias and flags."""
@@ -99,6 +124,23 @@ class MonarchLinear(nn.Module):
             new.bias = self.bias
         return new.train(self.training)
 
+    def to_dense_layer(self) -> nn.Module:
+        """The dense layer that this one stands for: an nn.Linear or transformers' Conv1D."""
+        linear = self.to_linear()
+        if self.replaces == "linear":
+            return linear
+        from transformers.pytorch_utils import Conv1D
+
+        with torch.device("meta"):
+            new = Conv1D(self.out_features, self.in_features)
+        new.weight = nn.Parameter(linear.weight.detach().T.contiguous(), linear.weight.requires_grad)
+        new.bias = self.bias
+        return cast(nn.Module, new).train(self.training)
+
+    def structure(self) -> dict[str, Any]:
+        """What `load_converted` needs to rebuild the layer from a dense one."""
+        return {"kind": self.replaces, "blocks": list(self.operator.blocks), "rank": self.operator.rank}
+
     def learning_rate_multipliers(self) -> dict[str, float]:
         """For R and L: d_in of the dense layer / d_in of the factor's blocks / number of factors."""
         K, _, r, I = self.operator.R.shape
@@ -108,6 +150,19 @@ class MonarchLinear(nn.Module):
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
         )
+
+
+@torch.no_grad()
+def revive(R: Tensor) -> None:
+    """Give the zero rows of R (..., K, J, r, I) random values of the usual size, in place.
+
+    Projection leaves such rows, and the columns of L that belong to them at zero, where a sub-block has less than
+    the full rank. Neither factor would get a gradient.
+    """
+    I = R.shape[-1]
+    dead = R.abs().amax(-1, keepdim=True) == 0
+    if dead.any():
+        R.copy_(torch.where(dead, torch.randn_like(R) * sqrt(1 / (I * sqrt(3))), R))
 
 
 def param_groups(model: nn.Module, lr: float, weight_decay: float = 0.0) -> list[dict[str, Any]]:

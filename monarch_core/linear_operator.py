@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
 from math import prod
+from numbers import Number
 from typing import cast
 
 import torch
 from torch import Tensor, nn
+
+from .multiply import is_traced
 
 Shape = tuple[int, ...]
 
@@ -18,19 +21,37 @@ Shape = tuple[int, ...]
 class LinearOperator(nn.Module, ABC):
     """A linear map A on the last axes of a tensor, with its adjoint.
 
-    A subclass sets `in_shape` and `out_shape` (one axis each for an operator on vectors) and writes
-    `_apply_to` (x -> A x), `_adjoint_to` (y -> A^H y), `dtype` and `flops`. Leading axes are a batch of any
-    shape, or none.
+    A subclass sets `in_shape` and `out_shape` (one axis each for an operator on vectors) and overrides `multiply`,
+    `multiply_adjoint`, `dtype` and `flops`; the rest follows. Leading axes are a batch of any shape, or none.
+
+    >>> class Reversal(LinearOperator):
+    ...     dtype = torch.float32
+    ...     def __init__(self, n):
+    ...         super().__init__()
+    ...         self.in_shape = self.out_shape = (n,)
+    ...     def multiply(self, x):
+    ...         return x.flip(-1)
+    ...     def multiply_adjoint(self, y):
+    ...         return y.flip(-1)
+    ...     def flops(self, batch=1):
+    ...         return 0
+    >>> (2 * Reversal(3) - Reversal(3)).to_dense()
+    tensor([[0., 0., 1.],
+            [0., 1., 0.],
+            [1., 0., 0.]])
     """
 
     in_shape: Shape
     out_shape: Shape
+    __array_ufunc__ = None  # numpy's numbers leave `number * operator` to us
 
     @abstractmethod
-    def _apply_to(self, x: Tensor) -> Tensor: ...
+    def multiply(self, x: Tensor) -> Tensor:
+        """A x, for x whose last axes are known to be `in_shape`. Override this; call the operator itself."""
 
     @abstractmethod
-    def _adjoint_to(self, y: Tensor) -> Tensor: ...
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
+        """A^H y, for y whose last axes are known to be `out_shape`. Override this; call `adjoint`."""
 
     @property
     @abstractmethod
@@ -56,31 +77,56 @@ class LinearOperator(nn.Module, ABC):
 
     def forward(self, x: Tensor) -> Tensor:
         """A x, on the last axes of x."""
-        return self._apply_to(self._expect(x, self.in_shape, "input"))
+        return self.multiply(self._expect(x, self.in_shape, "input"))
 
     def adjoint(self, y: Tensor) -> Tensor:
         """A^H y, on the last axes of y."""
-        return self._adjoint_to(self._expect(y, self.out_shape, "input of the adjoint"))
+        return self.multiply_adjoint(self._expect(y, self.out_shape, "input of the adjoint"))
 
     @property
     def H(self) -> LinearOperator:
         """The conjugate transpose, sharing this operator's parameters."""
-        return View(self, transposed=True, conjugated=True).simplified()
+        return View(self, transposes=True, conjugates=True).simplified()
 
     @property
     def T(self) -> LinearOperator:
         """The transpose without conjugation, sharing this operator's parameters."""
-        return View(self, transposed=True, conjugated=False).simplified()
+        return View(self, transposes=True, conjugates=False).simplified()
 
     def conj(self) -> LinearOperator:
         """The entrywise conjugate, sharing this operator's parameters."""
-        return View(self, transposed=False, conjugated=True).simplified()
+        return View(self, transposes=False, conjugates=True).simplified()
 
     def __matmul__(self, other: LinearOperator) -> LinearOperator:
         """The composition A B: (A @ B)(x) = A(B(x))."""
+        if isinstance(other, Tensor):
+            raise TypeError(f"{label(self)}: @ composes operators; to apply one to a tensor, call it: A(x).")
         if not isinstance(other, LinearOperator):
             return NotImplemented
         return Product(self, other)
+
+    def __add__(self, other: LinearOperator | int) -> LinearOperator:
+        """The sum A + B. Adding the number 0 changes nothing, so that `sum` works on a list of operators."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return Combination((1, self), (1, other)) if isinstance(other, LinearOperator) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: LinearOperator) -> LinearOperator:
+        return Combination((1, self), (-1, other)) if isinstance(other, LinearOperator) else NotImplemented
+
+    def __mul__(self, number: complex) -> LinearOperator:
+        """The multiple c A by a real or complex number."""
+        return Combination((number, self)) if isinstance(number, Number) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, number: complex) -> LinearOperator:
+        return self * (1 / number) if isinstance(number, Number) else NotImplemented
+
+    def __neg__(self) -> LinearOperator:
+        return -1 * self
 
     def to_dense(self) -> Tensor:
         """The matrix, out_features x in_features, differentiable in the parameters."""
@@ -91,7 +137,10 @@ class LinearOperator(nn.Module, ABC):
         return columns.reshape(self.in_features, self.out_features).T
 
     def _expect(self, x: Tensor, shape: Shape, what: str) -> Tensor:
-        if x.shape[-len(shape) :] != shape:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{label(self)}: the {what} should be a tensor; got {type(x).__name__}.")
+        # In a trace sizes are recorded values, which have no truth.
+        if not is_traced() and x.shape[-len(shape) :] != shape:
             raise ValueError(
                 f"{label(self)}: the {what} should end in {shape_text(shape)}, "
                 f"but its shape is {tuple(x.shape)}."
@@ -106,23 +155,23 @@ class View(LinearOperator):
     """A^H, A^T or the conjugate of A, held as a reference to A: what trains one trains the other."""
 
     base: LinearOperator
-    transposed: bool
-    conjugated: bool
+    transposes: bool
+    conjugates: bool
 
-    def __init__(self, base: LinearOperator, transposed: bool, conjugated: bool) -> None:
+    def __init__(self, base: LinearOperator, transposes: bool, conjugates: bool) -> None:
         super().__init__()
         if isinstance(base, View):
-            transposed, conjugated = transposed != base.transposed, conjugated != base.conjugated
+            transposes, conjugates = transposes != base.transposes, conjugates != base.conjugates
             base = base.base
         self.base = base
-        self.transposed = transposed
-        self.conjugated = conjugated and base.dtype.is_complex
+        self.transposes = transposes
+        self.conjugates = conjugates and base.dtype.is_complex
         self.in_shape, self.out_shape = base.in_shape, base.out_shape
-        if transposed:
+        if transposes:
             self.in_shape, self.out_shape = self.out_shape, self.in_shape
 
     def simplified(self) -> LinearOperator:
-        return self if self.transposed or self.conjugated else self.base
+        return self if self.transposes or self.conjugates else self.base
 
     @property
     def dtype(self) -> torch.dtype:
@@ -131,22 +180,22 @@ class View(LinearOperator):
     def flops(self, batch: int = 1) -> int:
         return self.base.flops(batch)
 
-    def _apply_to(self, x: Tensor) -> Tensor:
-        return self._base_to(x, adjoint=self.transposed)
+    def multiply(self, x: Tensor) -> Tensor:
+        return self._base_to(x, adjoint=self.transposes)
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
-        return self._base_to(y, adjoint=not self.transposed)
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
+        return self._base_to(y, adjoint=not self.transposes)
 
     def _base_to(self, x: Tensor, adjoint: bool) -> Tensor:
         # The four views are A, conj A, A^T and A^H; base.adjoint conjugates, base() does not.
-        conjugate = self.conjugated != self.transposed
+        conjugate = self.conjugates != self.transposes
         x = x.conj() if conjugate else x
         y: Tensor = self.base.adjoint(x) if adjoint else self.base(x)
         return y.conj() if conjugate else y
 
     def extra_repr(self) -> str:
         name = {(True, True): "H", (True, False): "T", (False, True): "conj"}[
-            self.transposed, self.conjugated
+            self.transposes, self.conjugates
         ]
         return f"{name}, {arrow(self)}"
 
@@ -173,12 +222,12 @@ class Product(LinearOperator):
     def flops(self, batch: int = 1) -> int:
         return sum(link.flops(batch) for link in _links(self))
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         for at in reversed(range(len(self.links))):
             x = self._through(at, x, adjoint=False)
         return x
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         for at in range(len(self.links)):
             y = self._through(at, y, adjoint=True)
         return y
@@ -196,6 +245,48 @@ class Product(LinearOperator):
             ) from error
 
 
+class Combination(LinearOperator):
+    """The linear combination c_1 A_1 + ... + c_m A_m with fixed numbers c: sums, differences and multiples."""
+
+    def __init__(self, *terms: tuple[complex, LinearOperator]) -> None:
+        super().__init__()
+        flat = [(c * inner, operator) for c, term in terms for inner, operator in _terms(term)]
+        operators = [operator for _, operator in flat]
+        for at, operator in enumerate(operators):
+            if (operator.in_shape, operator.out_shape) != (operators[0].in_shape, operators[0].out_shape):
+                raise ValueError(
+                    f"the terms of a sum have one size; term 0 is {label(operators[0])}, "
+                    f"term {at} is {label(operator)}."
+                )
+        self.numbers = tuple(c for c, _ in flat)
+        self.terms = nn.ModuleList(operators)
+        self.in_shape, self.out_shape = operators[0].in_shape, operators[0].out_shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        dtype = common_dtype([term for _, term in _terms(self)])
+        if not any(isinstance(c, complex) for c in self.numbers):
+            return dtype
+        return (
+            default_dtype(complex=True)
+            if dtype == torch.bool
+            else torch.promote_types(dtype, torch.complex32)
+        )
+
+    def flops(self, batch: int = 1) -> int:
+        per_entry = len(self.terms) * (8 if self.dtype.is_complex else 2)
+        return sum(term.flops(batch) for _, term in _terms(self)) + batch * self.out_features * per_entry
+
+    def multiply(self, x: Tensor) -> Tensor:
+        return _added([_times(c, term(x)) for c, term in _terms(self)])
+
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
+        return _added([_times(c.conjugate(), term.adjoint(y)) for c, term in _terms(self)])
+
+    def extra_repr(self) -> str:
+        return f"{arrow(self)}, numbers={self.numbers}"
+
+
 class RealPart(LinearOperator):
     """Re A, a real operator: x -> Re(A x) for real x."""
 
@@ -211,20 +302,34 @@ class RealPart(LinearOperator):
     def flops(self, batch: int = 1) -> int:
         return self.base.flops(batch)
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         if x.is_complex():
-            return torch.complex(self._apply_to(x.real), self._apply_to(x.imag))
+            return torch.complex(self.multiply(x.real), self.multiply(x.imag))
         y: Tensor = self.base(x)
         return y.real
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         if y.is_complex():
-            return torch.complex(self._adjoint_to(y.real), self._adjoint_to(y.imag))
+            return torch.complex(self.multiply_adjoint(y.real), self.multiply_adjoint(y.imag))
         return self.base.adjoint(y).real
 
 
 def _links(operator: LinearOperator) -> list[LinearOperator]:
     return cast(list[LinearOperator], list(operator.links)) if isinstance(operator, Product) else [operator]
+
+
+def _terms(operator: LinearOperator) -> list[tuple[complex, LinearOperator]]:
+    if not isinstance(operator, Combination):
+        return [(1, operator)]
+    return list(zip(operator.numbers, cast(list[LinearOperator], list(operator.terms)), strict=True))
+
+
+def _times(number: complex, x: Tensor) -> Tensor:
+    return x if number == 1 else number * x
+
+
+def _added(tensors: list[Tensor]) -> Tensor:
+    return reduce(torch.add, tensors)
 
 
 def common_dtype(operators: Sequence[LinearOperator]) -> torch.dtype:
@@ -254,6 +359,14 @@ def default_dtype(complex: bool) -> torch.dtype:
     """torch's default floating dtype, or its complex companion."""
     dtype = torch.get_default_dtype()
     return dtype.to_complex() if complex else dtype
+
+
+def dtype_of(*arrays: Tensor, complex: bool = False) -> torch.dtype:
+    """The dtype of an operator built from these arrays: theirs; torch's default one for integers."""
+    dtype = reduce(torch.promote_types, (array.dtype for array in arrays))
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return default_dtype(complex)
+    return torch.promote_types(dtype, torch.complex32) if complex else dtype
 
 
 def checked_dtype(dtype: torch.dtype | None, complex: bool, what: str) -> torch.dtype:

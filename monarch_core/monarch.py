@@ -18,6 +18,7 @@ parameters with a trailing axis of 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 from typing import Any
 
@@ -26,9 +27,9 @@ from torch import Tensor, nn
 from torch.nn.functional import pad as zero_pad
 
 from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype
-from .multiply import multiply
+from .multiply import is_traced, multiply
 from .reordering import transposed_grid
-from .sizes import Blocks, default_rank, resolve_blocks
+from .sizes import Blocks, resolve_blocks, resolve_rank
 
 
 class Monarch(LinearOperator):
@@ -52,6 +53,9 @@ class Monarch(LinearOperator):
 
     R: nn.Parameter
     L: nn.Parameter
+    blocks: tuple[int, int]
+    """(K, J), the numbers of blocks of R and of L."""
+    rank: int
 
     def __init__(
         self,
@@ -67,12 +71,11 @@ class Monarch(LinearOperator):
         super().__init__()
         out_features = in_features if out_features is None else out_features
         K, J = resolve_blocks(in_features, out_features, blocks, pad)
-        rank = default_rank(in_features, out_features, (K, J)) if rank is None else rank
-        if rank < 1:
-            raise ValueError(f"the rank of a Monarch operator is at least 1; got {rank}.")
+        rank = resolve_rank(in_features, out_features, (K, J), rank)
         dtype = checked_dtype(dtype, complex=False, what="a Monarch operator")
         self.in_shape, self.out_shape = (in_features,), (out_features,)
         self.is_complex = dtype.is_complex
+        self.blocks, self.rank = (K, J), rank
         self._cached_dense: tuple[tuple[Any, ...], Tensor] | None = None
         I, O = ceil(in_features / K), ceil(out_features / J)
         self.R = nn.Parameter(self._storage((K, J, rank, I), dtype, device))
@@ -121,9 +124,11 @@ class Monarch(LinearOperator):
         """The Monarch operator nearest to the matrix A (out_features x in_features) in the Frobenius norm."""
         from .projection import project
 
+        if not isinstance(A, Tensor) or A.ndim != 2:
+            raise TypeError(f"from_dense takes one matrix as a tensor; got {_described(A)}.")
         out_features, in_features = A.shape
         K, J = resolve_blocks(in_features, out_features, blocks, pad)
-        rank = default_rank(in_features, out_features, (K, J)) if rank is None else rank
+        rank = resolve_rank(in_features, out_features, (K, J), rank)
         padded = zero_pad(A.detach(), (0, -in_features % K, 0, -out_features % J))
         R, L = project(padded, (K, J), rank)
         return cls.from_factors(R, L, in_features, out_features)
@@ -137,27 +142,18 @@ class Monarch(LinearOperator):
             L = L * zero_pad(left, (0, -self.out_features % J)).reshape(-1, J).T[:, :, None, None]
         return self.from_factors(R, L, self.in_features, self.out_features)
 
-    def conjugated(self) -> Monarch:
-        """A new operator with the conjugate factors."""
-        R, L = self.factors()
-        return self.from_factors(R.conj(), L.conj(), self.in_features, self.out_features)
+    def map_factors(self, function: Callable[[Tensor], Tensor]) -> Monarch:
+        """A new operator of the same sizes with the factors function(R) and function(L)."""
+        R, L = map(function, self.factors())
+        return self.from_factors(R, L, self.in_features, self.out_features)
 
     def real_part(self) -> Monarch:
         """A new real operator Re M: the real part of a complex Monarch of rank r is a real one of rank 2 r."""
         if not self.is_complex:
-            return self.from_factors(*self.factors(), self.in_features, self.out_features)
+            return self.map_factors(torch.clone)
         R, L = self.factors()
         R, L = torch.cat((R.real, R.imag), 2), torch.cat((L.real, -L.imag), 3)
         return self.from_factors(R, L, self.in_features, self.out_features)
-
-    @property
-    def blocks(self) -> tuple[int, int]:
-        """(K, J), the numbers of blocks of R and of L."""
-        return self.R.shape[0], self.R.shape[1]
-
-    @property
-    def rank(self) -> int:
-        return self.R.shape[2]
 
     @property
     def dtype(self) -> torch.dtype:
@@ -177,17 +173,18 @@ class Monarch(LinearOperator):
         dense = torch.einsum("jlkr,kjri->ljki", L, R).flatten(2).flatten(0, 1)
         return dense[: self.out_features, : self.in_features]
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         dense = self._dense_for_inference()
         if dense is not None:
             x, dense = self._promoted(x, dense)
             return x @ dense.mT
         x, R, L = self._promoted(x, *self.factors())
-        missing = -self.in_features % R.shape[0]
+        K, J = self.blocks
+        missing = -self.in_features % K
         y = multiply(zero_pad(x, (0, missing)) if missing else x, R, L)
-        return y[..., : self.out_features] if y.shape[-1] > self.out_features else y
+        return y[..., : self.out_features] if self.out_features % J else y
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         dense = self._dense_for_inference()
         if dense is not None:
             y, dense = self._promoted(y, dense)
@@ -195,7 +192,7 @@ class Monarch(LinearOperator):
         # M^H is the Monarch product with the factors exchanged, between two transpositions of the grid:
         # conj L mixes l within each j, then conj R mixes j within each k.
         y, R, L = self._promoted(y, *self.factors())
-        J, _, K, _ = L.shape
+        K, J = self.blocks
         y = transposed_grid(zero_pad(y, (0, -self.out_features % J)), J)
         x = multiply(y, L.conj().permute(0, 2, 3, 1), R.conj().permute(0, 3, 1, 2))
         return transposed_grid(x, K)[..., : self.in_features]
@@ -217,6 +214,7 @@ class Monarch(LinearOperator):
             self.training
             or torch.is_grad_enabled()
             or torch.compiler.is_compiling()
+            or is_traced()
             or max(self.in_features, self.out_features) * (1 + self.is_complex) > self.dense_limit
             or not (isinstance(self.R, nn.Parameter) and isinstance(self.L, nn.Parameter))
             or self.R.is_inference()
@@ -238,6 +236,10 @@ class Monarch(LinearOperator):
     def extra_repr(self) -> str:
         structure = f"blocks={self.blocks}, rank={self.rank}, {self.dtype}"
         return f"{arrow(self)}, {structure}, {self.num_parameters:,} parameters"
+
+
+def _described(value: object) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
 
 
 def _stored(factor: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ the one that autograd derives hands strided gradients to `bmm`, which then copie
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import ceil
 from typing import Any
 
@@ -29,6 +30,11 @@ that the strides of y are none either and its columns do not compete for the sam
 
 FEW_ELEMENTS = {"training": 2_000, "inference": 100_000}
 """Below this size of x the plain formula wins: it has a few microseconds less of bookkeeping."""
+
+
+def is_traced() -> bool:
+    """Whether torch.jit.trace is recording."""
+    return bool(torch.jit.is_tracing())  # type: ignore[no-untyped-call]
 
 
 def multiply_reference(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -50,9 +56,9 @@ def multiply(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Ten
     Real and complex, any batch shape, gradients of every order, `torch.func` and `torch.compile`; a real
     product under autocast is computed in the autocast type.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or is_traced():  # whoever records wants plain operations
         return multiply_reference(x, R, L, bias)
-    if not x.is_complex() and torch.is_autocast_enabled(x.device.type):
+    if not x.is_complex() and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
         low = torch.get_autocast_dtype(x.device.type)
         x, R, L, bias = x.to(low), R.to(low), L.to(low), None if bias is None else bias.to(low)
     training = torch.is_grad_enabled() and any(t.requires_grad for t in (x, R, L))
@@ -62,10 +68,30 @@ def multiply(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Ten
     return z.view(*x.shape[:-1], z.shape[-1]) if x.dim() != 2 else z
 
 
+HALF_INSTRUCTIONS = {
+    torch.bfloat16: ("avx512_bf16", "amx_bf16"),
+    torch.float16: ("avx512_fp16", "amx_fp16"),
+}
+
+
+@cache
+def _is_fast(half: torch.dtype) -> bool:
+    """Whether this processor multiplies half types itself. If not, torch emulates it, several times slower than
+    float32. Where torch does not tell, it is trusted."""
+    ask = getattr(torch.cpu, "get_capabilities", None)
+    features = ask() if ask is not None else {}
+    return features.get("architecture") != "x86_64" or any(features.get(f) for f in HALF_INSTRUCTIONS[half])
+
+
+def _working_type(x: Tensor) -> torch.dtype:
+    """The type of the products: that of x, except on processors that only emulate it."""
+    emulated = x.device.type == "cpu" and x.dtype in HALF_INSTRUCTIONS and not _is_fast(x.dtype)
+    return torch.float32 if emulated else x.dtype
+
+
 def _rows_per_chunk(x: Tensor, R: Tensor, L: Tensor) -> int:
-    if x.device.type != "cpu" or x.dtype in (torch.bfloat16, torch.float16):
-        # Other devices want large launches; half types lose digits when weight gradients add up over chunks.
-        return len(x)
+    if x.device.type != "cpu":
+        return len(x)  # other devices want large launches
     K, J, r, I = R.shape
     O = L.shape[1]
     in_cache = CHUNK_ELEMENTS // max(K * I, K * J * r, J * O)
@@ -77,21 +103,26 @@ def _rows_per_chunk(x: Tensor, R: Tensor, L: Tensor) -> int:
 def _forward(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
     """Return z, and for every chunk of c rows the intermediate y as (J, K r, c)."""
     K, J, r, I = R.shape
-    O = L.shape[1]
-    R_blocks, L_blocks = R.reshape(K, J * r, I), L.reshape(J, O, K * r)
+    O, work = L.shape[1], _working_type(x)
+    R_blocks, L_blocks = R.reshape(K, J * r, I).to(work), L.reshape(J, O, K * r).to(work)
     z = x.new_empty(len(x), O, J)
     rows = _rows_per_chunk(x, R, L)
     intermediates = []
     for x_chunk, z_chunk in zip(torch.split(x.reshape(-1, K, I), rows), torch.split(z, rows), strict=True):
-        y = torch.bmm(R_blocks, x_chunk.permute(1, 2, 0)).view(K, J, r, -1)
+        y = torch.bmm(R_blocks, x_chunk.permute(1, 2, 0).to(work)).view(K, J, r, -1)
         y = y.transpose(0, 1).reshape(J, K * r, -1)
         product = torch.bmm(y.mT, L_blocks.mT).permute(1, 2, 0)
         if bias is None:
             z_chunk.copy_(product)
         else:
             torch.add(product, bias.view(O, J), out=z_chunk)
-        intermediates.append(y)
+        intermediates.append(y.to(x.dtype))
     return z.flatten(1), *intermediates
+
+
+DIRECT_BLOCKS = 16
+"""Up to this number of blocks, the gradient of x is written where it belongs, one product for each block; with more
+of them, the calls cost more than the copy that they spare."""
 
 
 def _backward(
@@ -99,24 +130,41 @@ def _backward(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of x, R and L that are needed, given that of z."""
     K, J, r, I = R.shape
-    O = L.shape[1]
-    R_blocks, L_blocks = R.reshape(K, J * r, I).conj(), L.reshape(J, O, K * r).mH
-    grad_x, grad_R, grad_L = x.new_empty(len(x), K, I), x.new_empty(K, J * r, I), x.new_empty(J, O, K * r)
+    O, work = L.shape[1], _working_type(x)
+    R_blocks, L_blocks = R.reshape(K, J * r, I).conj().to(work), L.reshape(J, O, K * r).mH.to(work)
+    # Half types would lose digits when the gradients of the factors add up over the chunks.
+    total = torch.float32 if x.dtype in HALF_INSTRUCTIONS else x.dtype
+    grad_x = x.new_empty(len(x), K, I)
+    grad_R, grad_L = x.new_empty(K, J * r, I, dtype=total), x.new_empty(J, O, K * r, dtype=total)
     rows = _rows_per_chunk(x, R, L)
+    direct = K <= DIRECT_BLOCKS and work == x.dtype and not x.is_complex()
     chunks = (torch.split(t, rows) for t in (x.reshape(-1, K, I), grad_x, grad.reshape(-1, O, J)))
     for at, (x_chunk, grad_x_chunk, grad_chunk, y) in enumerate(zip(*chunks, intermediates, strict=True)):
-        grad_z = grad_chunk.permute(2, 0, 1).contiguous().mT
+        grad_z = grad_chunk.permute(2, 0, 1).to(work).contiguous().mT
         if needed[2]:
-            grad_L.baddbmm_(grad_z, y.mH, beta=min(at, 1))  # the first chunk writes, the others add
+            _add_product(grad_L, grad_z, y.to(work).mH, first=at == 0)
         if not (needed[0] or needed[1]):
             continue
         grad_y = torch.bmm(L_blocks, grad_z).view(J, K, r, -1).transpose(0, 1).reshape(K, J * r, -1)
         if needed[1]:
-            grad_R.baddbmm_(grad_y, x_chunk.transpose(0, 1).conj(), beta=min(at, 1))
-        if needed[0]:
+            _add_product(grad_R, grad_y, x_chunk.transpose(0, 1).conj().to(work), first=at == 0)
+        if needed[0] and direct:
+            for k in range(K):
+                torch.mm(grad_y[k].T, R_blocks[k], out=grad_x_chunk[:, k])
+        elif needed[0]:
             grad_x_chunk.copy_(torch.bmm(grad_y.mT, R_blocks).transpose(0, 1))
-    grads = grad_x.flatten(1), grad_R.view(R.shape), grad_L.view(L.shape)
+    grads = grad_x.flatten(1), grad_R.to(R.dtype).view(R.shape), grad_L.to(L.dtype).view(L.shape)
     return tuple(grad if need else None for grad, need in zip(grads, needed, strict=False))
+
+
+def _add_product(total: Tensor, a: Tensor, b: Tensor, first: bool) -> None:
+    """total += a b, or total = a b for the first."""
+    if total.dtype == a.dtype:
+        total.baddbmm_(a, b, beta=0 if first else 1)
+    elif first:
+        total.copy_(torch.bmm(a, b))
+    else:
+        total.add_(torch.bmm(a, b))
 
 
 def _gradients_reference(grad: Tensor, x: Tensor, R: Tensor, L: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .multiply import CHUNK_ELEMENTS
-from .sizes import Blocks, default_rank, resolve_blocks
+from .sizes import Blocks, resolve_blocks, resolve_rank
 
 SQUARING_LIMIT = 128
 """Up to this side, the leading singular vector comes from squaring the Gram matrix; above, from `eigh`."""
@@ -36,12 +36,21 @@ def project(A: Tensor, blocks: Blocks | None = None, rank: int | None = None) ->
     """
     out_features, in_features = A.shape[-2:]
     K, J = resolve_blocks(in_features, out_features, blocks)
-    rank = default_rank(in_features, out_features, (K, J)) if rank is None else rank
-    if in_features % K or out_features % J or rank < 1:
+    rank = resolve_rank(in_features, out_features, (K, J), rank)
+    if in_features % K or out_features % J:
         raise ValueError(
             f"a {out_features} x {in_features} matrix is projected with a number of blocks K that divides "
-            f"{in_features}, J that divides {out_features}, and a rank of at least 1; got blocks=({K}, {J}), "
-            f"rank={rank}. Monarch.from_dense pads sizes that do not divide."
+            f"{in_features} and J that divides {out_features}; got blocks=({K}, {J}). "
+            "Monarch.from_dense pads sizes that do not divide."
+        )
+    if not torch.isfinite(A).all():
+        raise ValueError(
+            f"a matrix with entries that are not finite has no nearest Monarch matrix; this {out_features} x "
+            f"{in_features} one has {int((~torch.isfinite(A)).sum())} NaN or infinite entries."
+        )
+    if not (A.is_floating_point() or A.is_complex()):
+        raise TypeError(
+            f"projection takes a floating or complex matrix; got dtype={A.dtype}. Convert it first."
         )
     batch, work = A.shape[:-2], A.to(torch.promote_types(A.dtype, torch.float32))
     sub_blocks = work.reshape(*batch, out_features // J, J, K, in_features // K).movedim(-4, -2)

@@ -32,7 +32,9 @@ class Permutation(_Reordering):
 
     def __init__(self, index: Tensor) -> None:
         super().__init__()
-        if index.ndim != 1 or not torch.equal(index.sort().values, torch.arange(len(index))):
+        if index.ndim != 1 or not torch.equal(
+            index.sort().values, torch.arange(len(index), device=index.device)
+        ):
             raise ValueError(
                 f"a permutation lists each of 0 ... n-1 once; got a tensor {tuple(index.shape)}."
             )
@@ -40,10 +42,10 @@ class Permutation(_Reordering):
         self.register_buffer("index", index.clone(), persistent=False)
         self.register_buffer("inverse", index.argsort(), persistent=False)
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         return x.index_select(-1, self.index)
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         return y.index_select(-1, self.inverse)
 
 
@@ -59,10 +61,10 @@ class Stride(_Reordering):
         self.in_shape = self.out_shape = (n,)
         self.columns = columns
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         return transposed_grid(x, self.columns)
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         return transposed_grid(y, self.out_features // self.columns)
 
 
@@ -77,10 +79,10 @@ class Resize(_Reordering):
         super().__init__()
         self.in_shape, self.out_shape = (in_features,), (out_features,)
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         return zero_pad(x, (0, self.out_features - self.in_features))
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         return zero_pad(y, (0, self.in_features - self.out_features))
 
 

@@ -1,8 +1,17 @@
 """How a size is cut into blocks: default block counts, prime sizes, and the padding rule."""
 
 from math import ceil, isqrt
+from operator import index
 
 Blocks = int | tuple[int, int]
+
+
+def whole(value: int, what: str) -> int:
+    """`value` as an int, whatever integer type it has; a TypeError for anything else."""
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{what} should be a whole number; got {value!r}.") from None
 
 
 def near_sqrt(n: int) -> tuple[int, int]:
@@ -21,6 +30,7 @@ def is_prime(n: int) -> bool:
 
 def composite_size(n: int, pad: bool = False) -> int:
     """n if it has factors; if it is prime the next size that has, or without `pad` an error that says so."""
+    n = whole(n, "the size of a Monarch operator")
     if n < 1:
         raise ValueError(f"a Monarch operator needs a size of at least 1; got {n}.")
     if not is_prime(n):
@@ -45,7 +55,8 @@ def resolve_blocks(
     """
     if blocks is None:
         return near_sqrt(composite_size(in_features, pad))[0], near_sqrt(composite_size(out_features, pad))[1]
-    K, J = (blocks, blocks) if isinstance(blocks, int) else blocks
+    in_features, out_features = whole(in_features, "in_features"), whole(out_features, "out_features")
+    K, J = block_pair(blocks)
     if not (1 <= K <= in_features and 1 <= J <= out_features):
         raise ValueError(
             f"blocks=({K}, {J}) do not fit a Monarch operator {in_features} -> {out_features}: R can have "
@@ -54,7 +65,25 @@ def resolve_blocks(
     return K, J
 
 
-def default_rank(in_features: int, out_features: int, blocks: tuple[int, int]) -> int:
-    """The rank that makes the middle width K * J * r at least min(in, out): the paper's choice."""
+def block_pair(blocks: Blocks) -> tuple[int, int]:
+    """(K, J) as given, or one number for both.
+
+    >>> block_pair(4), block_pair((2, 8))
+    ((4, 4), (2, 8))
+    """
+    pair = tuple(blocks) if isinstance(blocks, (tuple, list)) else (blocks, blocks)
+    if len(pair) != 2:
+        raise ValueError(f"blocks is one number or a pair (K, J); got {blocks!r}.")
+    return whole(pair[0], "the number of blocks of R"), whole(pair[1], "the number of blocks of L")
+
+
+def resolve_rank(
+    in_features: int, out_features: int, blocks: tuple[int, int], rank: int | None = None
+) -> int:
+    """The rank as given, or such that the middle width K * J * r is at least min(in, out): the paper's choice."""
     K, J = blocks
-    return ceil(min(in_features, out_features) / (K * J))
+    if rank is None:
+        return ceil(min(in_features, out_features) / (K * J))
+    if whole(rank, "the rank of a Monarch operator") < 1:
+        raise ValueError(f"the rank of a Monarch operator is at least 1; got {rank}.")
+    return rank

@@ -77,11 +77,11 @@ class Sense(LinearOperator):
         self.register_buffer("before", before, persistent=False)
         self.register_buffer("weights", after if mask is None else sample(after, mask), persistent=False)
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         coil_images = self.maps * (self.before * x).unsqueeze(-3)
         return self.weights * fft2(coil_images, norm="ortho")
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         coil_images = ifft2(self.weights.conj() * y, norm="ortho")
         return self.before.conj() * combine(coil_images, self.maps)
 

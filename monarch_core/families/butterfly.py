@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from ..linear_operator import dtype_of
 from ..monarch import Monarch
 
 
@@ -46,7 +47,7 @@ def butterfly(
             f"the block size of a butterfly matrix of size {n} is a power of two inside (1, {n}); got {b}."
         )
     K, split = n // b, b.bit_length() - 1
-    work = dtype or torch.result_type(factors[0], factors[-1])
+    work = dtype or dtype_of(*factors)
     R = _through(factors[:split], torch.eye(b, dtype=work).repeat(K, 1)).reshape(K, b, 1, b)
     L = _through(factors[split:], torch.eye(K, dtype=work).repeat_interleave(b, 0)).reshape(K, b, K)
     return Monarch.from_factors(R, L.transpose(0, 1)[..., None])

@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..linear_operator import LinearOperator, RealPart, checked_dtype
+from ..linear_operator import LinearOperator, RealPart, checked_dtype, dtype_of
 from ..sizes import Blocks, is_prime
 from ..transforms.fourier_factors import fourier_blocks, fourier_monarch, stride_order
 
@@ -104,7 +104,7 @@ def circulant_product(
     spectrum = torch.fft.fft(column.detach().to(torch.complex128))[stride_order(N, blocks[0])]
     M1 = fourier_monarch(N, n_out, N, blocks).scaled(None if left is None else left.conj(), spectrum.conj())
     M2 = fourier_monarch(N, n_in, N, blocks).scaled(right)
-    return M1.conjugated() @ M2.conjugated().H
+    return M1.map_factors(torch.conj) @ M2.map_factors(torch.conj).H
 
 
 def toeplitz_product(
@@ -132,7 +132,7 @@ def toeplitz_product(
 
 def _finish(product: LinearOperator, entries: Tensor, dtype: torch.dtype | None) -> LinearOperator:
     """The product in the dtype asked for (that of the entries by default), real if that is real."""
-    dtype = checked_dtype(entries.dtype if dtype is None else dtype, entries.is_complex(), "this matrix")
+    dtype = checked_dtype(dtype or dtype_of(entries), entries.is_complex(), "this matrix")
     return (product if dtype.is_complex else RealPart(product)).to(dtype.to_real())
 
 

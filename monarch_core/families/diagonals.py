@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..linear_operator import LinearOperator, checked_dtype
+from ..linear_operator import LinearOperator, checked_dtype, dtype_of
 from ..monarch import Monarch
 from ..reordering import Permutation
 from ..sizes import Blocks, composite_size
@@ -23,21 +23,27 @@ def kronecker(A: Tensor, B: Tensor, *, dtype: torch.dtype | None = None) -> Mona
     """
     R = B[None, :, None, :].expand(A.shape[1], -1, -1, -1)
     L = A[None, :, :, None].expand(B.shape[0], -1, -1, -1)
-    dtype = checked_dtype(dtype, A.is_complex() or B.is_complex(), "this Kronecker product")
+    dtype = checked_dtype(dtype or dtype_of(A, B), A.is_complex() or B.is_complex(), "this Kronecker product")
     return Monarch.from_factors(R.to(dtype), L.to(dtype))
 
 
 def identity(
-    n: int, blocks: Blocks | None = None, *, pad: bool = False, dtype: torch.dtype | None = None
+    n: int, *, blocks: Blocks | None = None, pad: bool = False, dtype: torch.dtype | None = None
 ) -> Monarch:
     """The identity as a trainable Monarch matrix: every block of R and L is one."""
+    if n == 2 and pad and blocks is None:
+        blocks = (1, 2)  # the next composite size, 4, is two blocks away
     K, J = fourier_blocks(composite_size(n, pad) if blocks is None else n, blocks)
     padded = kronecker(torch.eye(K), torch.eye(J), dtype=checked_dtype(dtype, False, "the identity"))
     return Monarch.from_factors(*padded.factors(), n, n)
 
 
 def hadamard(
-    n: int, norm: Norm | None = "backward", blocks: Blocks | None = None, *, dtype: torch.dtype | None = None
+    n: int,
+    *,
+    norm: Norm | None = "backward",
+    blocks: Blocks | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Monarch:
     """The Hadamard matrix of Sylvester's order, as scipy.linalg.hadamard: one Monarch matrix, no permutation.
 
@@ -64,7 +70,7 @@ def afdf(
 ) -> LinearOperator:
     """diag(a) F diag(d) F^-1, complex (Moczulski et al. 2015): one product M_1 M_2^*, permutations cancel."""
     n = _common_length(a, d)
-    dtype = checked_dtype(dtype, True, "an AFDF operator")
+    dtype = checked_dtype(dtype or dtype_of(a, d, complex=True), True, "an AFDF operator")
     block_pair = fourier_blocks(n, blocks)
     M = fourier_monarch(n, n, n, block_pair)
     right = d.to(torch.complex128)[stride_order(n, block_pair[0])]
@@ -76,7 +82,7 @@ def acdc(
 ) -> LinearOperator:
     """diag(a) C diag(d) C^-1 with the orthogonal cosine transform C, real: one product M_1 M_2^T of rank 2."""
     n = _common_length(a, d)
-    dtype = checked_dtype(dtype, False, "an ACDC operator")
+    dtype = _real_dtype(dtype, "an ACDC operator", a, d)
     spec = trigonometric_spec(n, type=2, norm="ortho", sine=False)
     block_pair = fourier_blocks(n, blocks)
     M = spec.monarch(block_pair)
@@ -95,18 +101,25 @@ def fastfood(
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:
     """diag(s) H diag(g) P H diag(b) with Hadamard matrices H (Le et al. 2013): Monarch, permutation, Monarch."""
-    H = hadamard(_common_length(s, g, b, permutation), None, blocks, dtype=torch.float64)
+    H = hadamard(_common_length(s, g, b, permutation), blocks=blocks, dtype=torch.float64)
     product = H.scaled(s.double(), g.double()) @ Permutation(permutation) @ H.scaled(None, b.double())
-    return product.to(checked_dtype(dtype, False, "a Fastfood operator"))
+    return product.to(_real_dtype(dtype, "a Fastfood operator", s, g, b))
 
 
 def hd3(
     d1: Tensor, d2: Tensor, d3: Tensor, *, blocks: Blocks | None = None, dtype: torch.dtype | None = None
 ) -> LinearOperator:
     """H diag(d1) H diag(d2) H diag(d3), H orthogonal Hadamard (Yu et al. 2016): three Monarch matrices."""
-    H = hadamard(_common_length(d1, d2, d3), "ortho", blocks, dtype=torch.float64)
+    H = hadamard(_common_length(d1, d2, d3), norm="ortho", blocks=blocks, dtype=torch.float64)
     first, second, third = (H.scaled(None, d.double()) for d in (d1, d2, d3))
-    return (first @ second @ third).to(checked_dtype(dtype, False, "an (HD)^3 operator"))
+    return (first @ second @ third).to(_real_dtype(dtype, "an (HD)^3 operator", d1, d2, d3))
+
+
+def _real_dtype(dtype: torch.dtype | None, what: str, *diagonals: Tensor) -> torch.dtype:
+    dtype = checked_dtype(dtype or dtype_of(*diagonals), False, what)
+    if dtype.is_complex or any(d.is_complex() for d in diagonals):
+        raise TypeError(f"{what} is real; got complex diagonals or dtype={dtype}.")
+    return dtype
 
 
 def _sylvester(n: int) -> Tensor:

@@ -32,20 +32,20 @@ class RealOperator(LinearOperator):
         some: Tensor = next(t for t in (*self.parameters(), *self.buffers()) if t.is_floating_point())
         return some.dtype
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         if x.is_complex():
-            return torch.complex(self._apply_to(x.real), self._apply_to(x.imag))
-        return self._apply_to_real(x)
+            return torch.complex(self.multiply(x.real), self.multiply(x.imag))
+        return self.multiply_real(x)
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         if y.is_complex():
-            return torch.complex(self._adjoint_to(y.real), self._adjoint_to(y.imag))
-        return self._adjoint_to_real(y)
+            return torch.complex(self.multiply_adjoint(y.real), self.multiply_adjoint(y.imag))
+        return self.multiply_adjoint_real(y)
 
-    def _apply_to_real(self, x: Tensor) -> Tensor:
+    def multiply_real(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _adjoint_to_real(self, y: Tensor) -> Tensor:
+    def multiply_adjoint_real(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
 
@@ -72,10 +72,10 @@ class AxisAnalysis(RealOperator):
     def flops(self, batch: int = 1) -> int:
         return 2 * batch * self.in_features * self.out_shape[-2] * 2
 
-    def _apply_to_real(self, x: Tensor) -> Tensor:
+    def multiply_real(self, x: Tensor) -> Tensor:
         return _by_groups(x, self.matrix()).reshape(*x.shape[: x.ndim - len(self.in_shape)], *self.out_shape)
 
-    def _adjoint_to_real(self, y: Tensor) -> Tensor:
+    def multiply_adjoint_real(self, y: Tensor) -> Tensor:
         return _by_groups(y.flatten(-2), self.matrix().mT)
 
 
@@ -96,10 +96,10 @@ class AxisSynthesis(RealOperator):
     def flops(self, batch: int = 1) -> int:
         return 2 * batch * self.out_features * self.in_shape[-2] * 2
 
-    def _apply_to_real(self, x: Tensor) -> Tensor:
+    def multiply_real(self, x: Tensor) -> Tensor:
         return _by_groups(x.flatten(-2), self.matrix())
 
-    def _adjoint_to_real(self, y: Tensor) -> Tensor:
+    def multiply_adjoint_real(self, y: Tensor) -> Tensor:
         return _by_groups(y, self.matrix().mT).reshape(
             *y.shape[: y.ndim - len(self.out_shape)], *self.in_shape
         )

@@ -14,11 +14,11 @@ from .twisted_dft import Norm, TwistedDFT, norm_gain
 
 def dft(
     n: int,
+    *,
     inverse: bool = False,
     norm: Norm | None = "backward",
     centered: bool = False,
     blocks: Blocks | None = None,
-    *,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:
@@ -50,9 +50,9 @@ def dft_spec(
 
 def hartley(
     n: int,
+    *,
     norm: Norm | None = "backward",
     blocks: Blocks | None = None,
-    *,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:
@@ -75,7 +75,7 @@ class Fourier(ComplexWaves):
         return dft_spec(n, inverse, "ortho").dense()
 
     def monarch(self, n: int, inverse: bool) -> LinearOperator:
-        return dft(n, inverse, "ortho", dtype=torch.complex128)
+        return dft(n, inverse=inverse, norm="ortho", dtype=torch.complex128)
 
 
 register_start("dft", Fourier)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, arange
 
 from ..monarch import Monarch
-from ..sizes import Blocks, composite_size, near_sqrt
+from ..sizes import Blocks, block_pair, composite_size, near_sqrt
 
 
 def root_of_unity(power: Tensor, N: int) -> Tensor:
@@ -29,7 +29,7 @@ def fourier_blocks(N: int, blocks: Blocks | None = None, pad: bool = False) -> t
     """(K, J) with K J = N: as given, K alone, or near the square root."""
     if blocks is None:
         return near_sqrt(composite_size(N, pad))
-    K, J = (blocks, N // blocks) if isinstance(blocks, int) else blocks
+    K, J = (blocks, N // blocks) if isinstance(blocks, int) else block_pair(blocks)
     if K * J != N:
         raise ValueError(
             f"a Fourier transform of period {N} needs two block counts whose product is {N}; got ({K}, {J}). "

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, arange
 
-from ..linear_operator import LinearOperator, arrow, checked_dtype
+from ..linear_operator import LinearOperator, arrow, checked_dtype, dtype_of
 from ..monarch import Monarch
 from .fourier import dft_spec
 from .fourier_factors import root_of_unity
@@ -70,8 +70,8 @@ class GridMonarch(LinearOperator):
                 "the tables of a grid operator do not fit: the first to act (a matrix per line) gives "
                 f"{R.shape[1]} columns of {R.shape[0]}, the second has {L.shape[0]} matrices for {L.shape[2]}."
             )
-        both = torch.promote_types(R.dtype, L.dtype)
-        dtype = checked_dtype(dtype, both.is_complex, "this grid operator")
+        both = dtype_of(R, L)
+        dtype = checked_dtype(dtype or both, both.is_complex, "this grid operator")
         K, J, I = R.shape
         in_shape, out_shape = ((I, K), (J, L.shape[1])) if columns_first else ((K, I), (L.shape[1], J))
         new = cls(in_shape, out_shape, columns_first=columns_first, dtype=dtype, device="meta")
@@ -85,10 +85,10 @@ class GridMonarch(LinearOperator):
     def flops(self, batch: int = 1) -> int:
         return self.monarch.flops(batch)
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         return self._unfold(self.monarch(self._fold(x)), self.out_shape)
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         return self._unfold(self.monarch.adjoint(self._fold(y)), self.in_shape)
 
     def _fold(self, x: Tensor) -> Tensor:
@@ -104,11 +104,11 @@ class GridMonarch(LinearOperator):
 
 def grid_dft(
     shape: tuple[int, int],
+    *,
     inverse: bool = False,
     norm: Norm | None = "backward",
     centered: bool = False,
     keep: Keep = (None, None),
-    *,
     dtype: torch.dtype | None = None,
 ) -> GridMonarch:
     """The two-dimensional Fourier transform of an h x w grid, of any size, as one grid operator.
@@ -128,11 +128,11 @@ def grid_dft(
 
 def grid_dct(
     shape: tuple[int, int],
-    type: int = 2,
-    norm: Norm | None = "backward",
-    inverse: bool = False,
-    keep: Keep = (None, None),
     *,
+    type: int = 2,
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    keep: Keep = (None, None),
     dtype: torch.dtype | None = None,
 ) -> GridMonarch:
     """The two-dimensional cosine transform of an h x w grid, as scipy.fft.dctn (or idctn), as one grid operator."""
@@ -142,11 +142,11 @@ def grid_dct(
 
 def grid_dst(
     shape: tuple[int, int],
-    type: int = 2,
-    norm: Norm | None = "backward",
-    inverse: bool = False,
-    keep: Keep = (None, None),
     *,
+    type: int = 2,
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    keep: Keep = (None, None),
     dtype: torch.dtype | None = None,
 ) -> GridMonarch:
     """The two-dimensional sine transform of an h x w grid, as scipy.fft.dstn (or idstn), as one grid operator."""
@@ -155,7 +155,7 @@ def grid_dst(
 
 
 def grid_spherical(
-    legendre: Tensor, longitudes: int, inverse: bool = False, *, dtype: torch.dtype | None = None
+    legendre: Tensor, longitudes: int, *, inverse: bool = False, dtype: torch.dtype | None = None
 ) -> GridMonarch:
     """The spherical harmonic transform of a latitude x longitude grid, as one grid operator.
 
@@ -170,7 +170,7 @@ def grid_spherical(
         raise ValueError(
             f"{longitudes} longitudes resolve orders 0 to {longitudes // 2}; got {len(orders)} Legendre tables."
         )
-    dtype = checked_dtype(dtype, True, "the spherical harmonic transform")
+    dtype = checked_dtype(dtype or dtype_of(legendre, complex=True), True, "the spherical harmonic transform")
     waves = root_of_unity(orders[:, None] * t, longitudes)
     table = legendre.to(torch.complex128)
     if not inverse:

@@ -129,10 +129,10 @@ class PlaneAnalysis(PlaneOperator):
         """(batch, x, y, channel) to (mode, channel, batch, 2). Channels that are slowest in memory spare a copy."""
         return self._to_modes(field, self.first.value().flatten(2), self.second.value())
 
-    def _apply_to_real(self, x: Tensor) -> Tensor:
+    def multiply_real(self, x: Tensor) -> Tensor:
         return self._from_modes(self.of_field(self._as_field(x)), x)
 
-    def _adjoint_to_real(self, y: Tensor) -> Tensor:
+    def multiply_adjoint_real(self, y: Tensor) -> Tensor:
         second, first = adjoint(self.second.value()), self.first.value().flatten(2).mT
         return self._from_field(self._to_field(self._as_modes(y), second, first), y)
 
@@ -155,10 +155,10 @@ class PlaneSynthesis(PlaneOperator):
         """(mode, channel, batch, 2) to (batch, x, y, channel), channels slowest in memory."""
         return self._to_field(modes, self.second.value(), real_part_matrix(self.first.value()))
 
-    def _apply_to_real(self, x: Tensor) -> Tensor:
+    def multiply_real(self, x: Tensor) -> Tensor:
         return self._from_field(self.of_modes(self._as_modes(x)), x)
 
-    def _adjoint_to_real(self, y: Tensor) -> Tensor:
+    def multiply_adjoint_real(self, y: Tensor) -> Tensor:
         first, second = real_part_matrix(self.first.value()).mT, adjoint(self.second.value())
         return self._from_modes(self._to_modes(self._as_field(y), first, second), y)
 

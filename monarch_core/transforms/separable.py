@@ -46,12 +46,12 @@ class Separable(LinearOperator):
             lines *= axis.out_features
         return total
 
-    def _apply_to(self, x: Tensor) -> Tensor:
+    def multiply(self, x: Tensor) -> Tensor:
         for at, axis in reversed(list(enumerate(self._operators(), start=-len(self.axes)))):
             x = axis(x) if at == -1 else axis(x.movedim(at, -1)).movedim(-1, at)
         return x
 
-    def _adjoint_to(self, y: Tensor) -> Tensor:
+    def multiply_adjoint(self, y: Tensor) -> Tensor:
         for at, axis in enumerate(self._operators(), start=-len(self.axes)):
             y = axis.adjoint(y) if at == -1 else axis.adjoint(y.movedim(at, -1)).movedim(-1, at)
         return y
@@ -59,27 +59,30 @@ class Separable(LinearOperator):
 
 def dftn(
     shape: Sequence[int],
+    *,
     inverse: bool = False,
     norm: Norm | None = "backward",
     centered: bool = False,
     blocks: Sequence[Blocks | None] | None = None,
-    *,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Separable:
     """The Fourier transform over the last len(shape) axes, as torch.fft.fftn; `blocks` has one entry an axis."""
     return Separable(
-        *(dft(n, inverse, norm, centered, b, pad=pad, dtype=dtype) for n, b in _with_blocks(shape, blocks))
+        *(
+            dft(n, inverse=inverse, norm=norm, centered=centered, blocks=b, pad=pad, dtype=dtype)
+            for n, b in _with_blocks(shape, blocks)
+        )
     )
 
 
 def dft2(
     shape: tuple[int, int],
+    *,
     inverse: bool = False,
     norm: Norm | None = "backward",
     centered: bool = False,
     blocks: Sequence[Blocks | None] | None = None,
-    *,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Separable:
@@ -92,38 +95,44 @@ def dft2(
         raise ValueError(
             f"dft2 takes a height and a width; got {tuple(shape)}. For other dimensions use dftn."
         )
-    return dftn(shape, inverse, norm, centered, blocks, pad=pad, dtype=dtype)
+    return dftn(shape, inverse=inverse, norm=norm, centered=centered, blocks=blocks, pad=pad, dtype=dtype)
 
 
 def dctn(
     shape: Sequence[int],
-    type: int = 2,
-    norm: Norm | None = "backward",
-    inverse: bool = False,
-    blocks: Sequence[Blocks | None] | None = None,
     *,
+    type: int = 2,
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    blocks: Sequence[Blocks | None] | None = None,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Separable:
     """The cosine transform over the last len(shape) axes, as scipy.fft.dctn (or idctn)."""
     return Separable(
-        *(dct(n, type, norm, inverse, b, pad=pad, dtype=dtype) for n, b in _with_blocks(shape, blocks))
+        *(
+            dct(n, type=type, inverse=inverse, norm=norm, blocks=b, pad=pad, dtype=dtype)
+            for n, b in _with_blocks(shape, blocks)
+        )
     )
 
 
 def dstn(
     shape: Sequence[int],
-    type: int = 2,
-    norm: Norm | None = "backward",
-    inverse: bool = False,
-    blocks: Sequence[Blocks | None] | None = None,
     *,
+    type: int = 2,
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    blocks: Sequence[Blocks | None] | None = None,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Separable:
     """The sine transform over the last len(shape) axes, as scipy.fft.dstn (or idstn)."""
     return Separable(
-        *(dst(n, type, norm, inverse, b, pad=pad, dtype=dtype) for n, b in _with_blocks(shape, blocks))
+        *(
+            dst(n, type=type, inverse=inverse, norm=norm, blocks=b, pad=pad, dtype=dtype)
+            for n, b in _with_blocks(shape, blocks)
+        )
     )
 
 

@@ -27,11 +27,11 @@ from .twisted_dft import Norm, TwistedDFT, norm_gain
 
 def dct(
     n: int,
-    type: int = 2,
-    norm: Norm | None = "backward",
-    inverse: bool = False,
-    blocks: Blocks | None = None,
     *,
+    type: int = 2,
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    blocks: Blocks | None = None,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:
@@ -50,11 +50,11 @@ def dct(
 
 def dst(
     n: int,
-    type: int = 2,
-    norm: Norm | None = "backward",
-    inverse: bool = False,
-    blocks: Blocks | None = None,
     *,
+    type: int = 2,
+    inverse: bool = False,
+    norm: Norm | None = "backward",
+    blocks: Blocks | None = None,
     pad: bool = False,
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:

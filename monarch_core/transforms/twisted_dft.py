@@ -18,7 +18,7 @@ from ..families.convolution import toeplitz_product
 from ..linear_operator import LinearOperator, RealPart, checked_dtype
 from ..monarch import Monarch
 from ..reordering import Permutation, Resize, Stride
-from ..sizes import Blocks, is_prime
+from ..sizes import Blocks, is_prime, whole
 from .fourier_factors import fourier_blocks, fourier_monarch, root_of_unity, stride_order
 
 Norm = Literal["backward", "ortho", "forward"]
@@ -57,7 +57,7 @@ class TwistedDFT:
         M = M.scaled(self.left * half, right[stride_order(len(right), M.blocks[0])] * half)
         if self.real:
             return M.real_part()
-        return M.conjugated() if self.conjugate else M
+        return M.map_factors(torch.conj) if self.conjugate else M
 
     def operator(
         self, blocks: Blocks | None, pad: bool, dtype: torch.dtype | None, name: str
@@ -97,7 +97,7 @@ class TwistedDFT:
 
 def norm_gain(norm: Norm | None, length: int, inverse: bool = False) -> float:
     """The factor that `norm` puts on a transform of logical length n: 1, n^(-1/2) or 1/n."""
-    if length < 1:
+    if whole(length, "the number of points of a transform") < 1:
         raise ValueError(f"a transform needs at least one point; its logical length is {length}.")
     exponents = {None: 0.0, "backward": 0.0, "ortho": -0.5, "forward": -1.0}
     if norm not in exponents:

@@ -226,7 +226,7 @@ def trigonometric_cases() -> list[Case]:
             cases.append(
                 Case(
                     f"{name}-{type}",
-                    lambda make=make, n=n, type=type, norm=norm: make(n, type, norm, dtype=R64),
+                    lambda make=make, n=n, type=type, norm=norm: make(n, type=type, norm=norm, dtype=R64),
                     lambda f=reference, n=n, type=type, norm=norm: f(np.eye(n), type, axis=0, norm=norm),
                     compiled=name == "dct" and type == 1,
                 )
@@ -249,6 +249,18 @@ CASES = [
     Case("adjoint", lambda: Monarch(12, 20, (3, 4), 2, dtype=C128).H),
     Case("transpose", lambda: Monarch(12, 20, (3, 4), 2, dtype=C128).T),
     Case("conjugate", lambda: Monarch(12, 20, (3, 4), 2, dtype=C128).conj()),
+    Case(
+        "sum", lambda: Monarch(12, 20, (3, 4), 2, dtype=C128) + Monarch(12, 20, 2, dtype=R64), compiled=True
+    ),
+    Case(
+        "difference",
+        lambda: mc.dft(12, dtype=C128) - mc.identity(12, dtype=R64),
+        lambda: fourier(12) - np.eye(12),
+    ),
+    Case("multiple", lambda: -2.5 * mc.hadamard(16, dtype=R64), lambda: -2.5 * H16),
+    Case(
+        "multiple-complex", lambda: 2j * mc.dct(12, dtype=R64), lambda: 2j * scipy.fft.dct(np.eye(12), axis=0)
+    ),
     Case("dft", lambda: mc.dft(12, dtype=C128), lambda: fourier(12), compiled=True),
     Case("dft-odd-ortho", lambda: mc.dft(15, norm="ortho", dtype=C128), lambda: fourier(15, "ortho")),
     Case("dft-inverse", lambda: mc.dft(8, inverse=True, dtype=C128), lambda: np.linalg.inv(fourier(8))),
@@ -318,6 +330,10 @@ CASES = [
     Case(
         "factorized-complex", lambda: mc.factorize(random_mm_star(C128)), lambda: random_mm_star(C128).numpy()
     ),
+    Case(
+        "mm-star-factors",
+        lambda: mc.MMStar(*(torch.randn(s, dtype=R64) for s in ((3, 4, 4), (4, 3, 3), (3, 4, 4)))),
+    ),
     Case("hierarchy", lambda: mc.hierarchy(4, width=2, expansion=2, dtype=R64)),
     Case("dft2", lambda: mc.dft2((4, 6), dtype=C128), lambda: np.kron(fourier(4), fourier(6)), compiled=True),
     Case(
@@ -344,7 +360,7 @@ CASES = [
     ),
     Case(
         "grid-dst-inverse",
-        lambda: mc.grid_dst((4, 5), 1, inverse=True, dtype=R64),
+        lambda: mc.grid_dst((4, 5), type=1, inverse=True, dtype=R64),
         lambda: np.kron(scipy.fft.idst(np.eye(4), 1, axis=0), scipy.fft.idst(np.eye(5), 1, axis=0)),
     ),
     *truncated_cases(),

@@ -29,7 +29,7 @@ def test_dftn_dctn_dstn_equal_their_references(assert_close):
     expected = scipy.fft.dctn(x.numpy(), 2, axes=axes, norm="ortho")
     assert_close(mc.dctn((4, 6, 9), norm="ortho", dtype=torch.float64)(x), torch.from_numpy(expected))
     expected = scipy.fft.idstn(x.numpy(), 3, axes=axes)
-    assert_close(mc.dstn((4, 6, 9), 3, inverse=True, dtype=torch.float64)(x), torch.from_numpy(expected))
+    assert_close(mc.dstn((4, 6, 9), type=3, inverse=True, dtype=torch.float64)(x), torch.from_numpy(expected))
 
 
 def test_separable_counts_operations_line_by_line():
@@ -43,9 +43,9 @@ def test_grid_transforms_equal_their_references(shape, assert_close):
     assert_close(mc.grid_dft(shape, dtype=torch.complex128)(x), torch.fft.fft2(x))
     for type in (1, 2, 3, 4):
         expected = scipy.fft.dctn(x.numpy(), type, axes=(1, 2))
-        assert_close(mc.grid_dct(shape, type, dtype=torch.float64)(x), torch.from_numpy(expected))
+        assert_close(mc.grid_dct(shape, type=type, dtype=torch.float64)(x), torch.from_numpy(expected))
         expected = scipy.fft.idstn(x.numpy(), type, axes=(1, 2), norm="ortho")
-        operator = mc.grid_dst(shape, type, "ortho", inverse=True, dtype=torch.float64)
+        operator = mc.grid_dst(shape, type=type, norm="ortho", inverse=True, dtype=torch.float64)
         assert_close(operator(x), torch.from_numpy(expected))
 
 

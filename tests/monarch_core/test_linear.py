@@ -103,6 +103,12 @@ def test_autocast_gives_bfloat16_as_nn_linear_does(sizes):
     assert layer.operator.R.grad.dtype == torch.float32
 
 
+def test_a_layer_without_values_passes_through_autocast():
+    layer = MonarchLinear(64, 32, device="meta")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert layer(torch.empty(3, 64, device="meta")).shape == (3, 32)
+
+
 def test_storage_copy_and_pickle():
     layer = MonarchLinear(96, 48, blocks=(4, 3))
     assert list(layer.state_dict()) == ["bias", "operator.R", "operator.L"]
@@ -121,6 +127,18 @@ def test_compile(assert_close):
     x = torch.randn(4, 128)
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
     assert_close(compiled(x), layer(x))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize(("sizes", "rows"), [((64, 32), 3), ((256, 512), 64), ((65, 33), 3)])
+@pytest.mark.parametrize("training", [True, False])
+def test_trace(assert_close, sizes, rows, training):
+    layer = MonarchLinear(*sizes).train(training)
+    traced = torch.jit.trace(layer, torch.randn(rows, sizes[0]))
+    x = torch.randn(2 * rows, sizes[0])
+    assert_close(traced(x), layer(x))
+    with torch.no_grad():
+        assert_close(torch.jit.trace(layer, x)(x), layer(x))
 
 
 def test_learning_rates_are_those_of_compute_better_spent():

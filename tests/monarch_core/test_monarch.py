@@ -4,6 +4,7 @@ import copy
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -125,11 +126,11 @@ def test_prime_size_names_the_cure_and_pads_on_request():
     assert (M.in_features, M.out_features, M.blocks) == (97, 97, (7, 14))
 
 
-def test_scaled_real_part_and_conjugated(assert_close):
+def test_scaled_real_part_and_mapped_factors(assert_close):
     M = Monarch(11, 13, (4, 3), 2, dtype=torch.complex128)
     left, right = torch.randn(13, dtype=torch.complex128), torch.randn(11, dtype=torch.complex128)
     assert_close(M.scaled(left, right).to_dense(), left[:, None] * M.to_dense() * right)
-    assert_close(M.conjugated().to_dense(), M.to_dense().conj())
+    assert_close(M.map_factors(torch.conj).to_dense(), M.to_dense().conj())
     assert_close(M.real_part().to_dense(), M.to_dense().real)
     assert M.real_part().rank == 2 * M.rank
     assert M.real_part().num_parameters == M.num_parameters
@@ -208,6 +209,31 @@ def test_half_types_under_autocast(assert_close):
             ValueError,
             "not 20 -> 15",
         ),
+        (lambda: Monarch(12.0), TypeError, "whole number; got 12.0"),
+        (
+            lambda: Monarch(12, blocks="4"),
+            TypeError,
+            "the number of blocks of R should be a whole number; got '4'",
+        ),
+        (lambda: Monarch(12, blocks=(2, 3, 2)), ValueError, "one number or a pair"),
+        (lambda: Monarch(12, rank=1.5), TypeError, "rank .* whole number; got 1.5"),
+        (lambda: mc.dft(12.0), TypeError, "whole number; got 12.0"),
+        (
+            lambda: Monarch(12)([1.0] * 12),
+            TypeError,
+            "Monarch 12 -> 12: the input should be a tensor; got list",
+        ),
+        (
+            lambda: Monarch(12).adjoint(None),
+            TypeError,
+            "the input of the adjoint should be a tensor; got None",
+        ),
+        (lambda: Monarch.from_dense(torch.full((4, 4), torch.nan)), ValueError, "16 NaN or infinite entries"),
+        (lambda: Monarch.from_dense(torch.full((5, 4), torch.inf), 2), ValueError, "not finite"),
+        (lambda: Monarch.from_dense(torch.ones(4)), TypeError, r"one matrix as a tensor; got .* \(4,\)"),
+        (lambda: Monarch.from_dense([[1.0]]), TypeError, "one matrix as a tensor; got list"),
+        (lambda: Monarch.from_dense(torch.ones(4, 4, dtype=torch.int64)), TypeError, "got dtype=torch.int64"),
+        (lambda: mc.acdc(torch.ones(4) * 1j, torch.ones(4)), TypeError, "is real; got complex"),
         (lambda: mc.dft(12, dtype=torch.float32), TypeError, r"is complex; got dtype=torch.float32"),
         (lambda: mc.dct(12, dtype=torch.complex64), TypeError, "is real"),
         (lambda: mc.dft(12, blocks=(5, 2)), ValueError, r"whose product is 12; got \(5, 2\)"),
@@ -254,7 +280,7 @@ def test_product_names_the_links_that_do_not_fit():
 
 def test_product_names_the_link_that_failed():
     class Broken(Monarch):
-        def _apply_to(self, x: torch.Tensor) -> torch.Tensor:
+        def multiply(self, x: torch.Tensor) -> torch.Tensor:
             raise RuntimeError("out of luck")
 
     with pytest.raises(
@@ -264,14 +290,76 @@ def test_product_names_the_link_that_failed():
 
 
 def test_only_operators_compose():
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"call it: A\(x\)"):
         Monarch(12) @ torch.ones(12, 12)
+    for wrong in (lambda: Monarch(12) + 1, lambda: Monarch(12) - torch.ones(12), lambda: "2" * Monarch(12)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_sums_flatten_and_add_up(assert_close):
+    A, B = (Monarch(12, dtype=torch.float64) for _ in range(2))
+    total = 2 * (A + 3 * B) - B / 4
+    assert total.numbers == (2, 6, -0.25)
+    assert len(total.terms) == 3
+    assert_close(total.to_dense(), 2 * A.to_dense() + 5.75 * B.to_dense())
+    assert_close(sum([A, B, A]).to_dense(), 2 * A.to_dense() + B.to_dense())
+    assert (np.float64(2) * A).numbers == (2,)
+
+
+def test_a_sum_names_the_term_that_does_not_fit():
+    with pytest.raises(ValueError, match="term 0 is Monarch 12 -> 12, term 2 is Monarch 16 -> 12"):
+        Monarch(12) + Monarch(12) + Monarch(16, 12)
+
+
+def test_multiples_of_a_permutation_fit_operands_of_any_dtype():
+    P = 2 * mc.Permutation(torch.tensor([1, 0]))
+    assert P(torch.ones(2, dtype=torch.float64)).dtype == torch.float64
+    assert (P @ mc.identity(2, pad=True, dtype=torch.float64)).dtype == torch.float64
+    assert (1j * P).dtype == torch.complex64
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_constructors_keep_the_dtype_of_the_arrays_they_are_given(dtype):
+    v, w, table = torch.rand(16).to(dtype), torch.rand(16).to(dtype), torch.rand(3, 4, 5).to(dtype)
+    shuffle = torch.randperm(16)
+    matrix = mc.mm_star(12, dtype=dtype).to_dense().detach()
+    real = [
+        Monarch.from_dense(torch.outer(v, w)),
+        mc.kronecker(torch.outer(v, w), torch.outer(w, v)),
+        mc.butterfly([torch.rand(16 // m, 2, 2, m // 2).to(dtype) for m in (2, 4, 8, 16)]),
+        *(mc.circulant(v), mc.toeplitz(v), mc.convolution(v, 20, "full"), mc.acdc(v, w)),
+        *(mc.fastfood(v, w, v, shuffle), mc.hd3(v, w, v), mc.factorize(matrix)),
+        mc.GridMonarch.from_tables(table[0], table[1]),
+    ]
+    assert {operator.dtype for operator in real} == {dtype}
+    assert {mc.afdf(v, w).dtype, mc.grid_spherical(table, 8).dtype} == {dtype.to_complex()}
+
+
+def test_constructors_take_integers_as_the_default_dtype():
+    numbers = torch.arange(1, 5)
+    assert mc.kronecker(numbers.reshape(2, 2), numbers.reshape(2, 2)).dtype == torch.float32
+    assert mc.circulant(numbers).dtype == torch.float32
 
 
 def test_every_public_constructor_is_in_the_registry(root):
     text = (root / "tests/monarch_core/conftest.py").read_text()
     elsewhere = {"MonarchLinear", "monarchize", "densify", "param_groups", "LinearOperator"}
-    parts = {"Permutation", "Resize", "Stride", "RealPart", "Product"}  # reached through the constructors
+    elsewhere |= {
+        "real_arithmetic",
+        "SphereTransform",
+        "Start",
+        "find_start",
+        "register_start",
+        "start_names",
+    }
+    elsewhere |= {"project", "projection_report", "ProjectionReport", "ConversionReport", "LayerReport"}
+    elsewhere |= {"MonarchAdapter", "attach_adapter", "load_adapter", "merge_adapter", "save_adapter"}
+    elsewhere |= {"MonarchConv1d", "MonarchConv2d"}
+    elsewhere |= {"MonarchAttention", "MonarchExperts", "load_converted", "save_converted", "structure"}
+    # reached through the constructors
+    parts = {"Permutation", "Resize", "Stride", "RealPart", "Product", "Combination"}
+    parts |= {"Transform", "AxisAnalysis", "AxisSynthesis", "PlaneAnalysis", "PlaneSynthesis", "shear"}
     missing = [
         name
         for name in set(mc.__all__) - elsewhere - parts

@@ -137,9 +137,24 @@ def test_autocast_computes_in_bfloat16_with_float32_gradients():
     assert (R.grad - expected).norm() < 0.03 * expected.norm()
 
 
-def test_half_types_add_weight_gradients_in_one_piece():
-    wide = torch.empty(1024, 4096), torch.empty(64, 64, 1, 64), torch.empty(64, 64, 64, 1)
-    assert rows_per_chunk(*(t.bfloat16() for t in wide)) == 1024
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("fast", [True, False], ids=["computed in half", "computed in float32"])
+def test_half_types_keep_their_digits_over_many_chunks(dtype, fast, monkeypatch):
+    """Weight gradients are sums over thousands of rows; each chunk of them added in bfloat16 would be rounded."""
+    monkeypatch.setattr("monarch_core.multiply._is_fast", lambda half: fast)
+    monkeypatch.setattr("monarch_core.multiply.CHUNK_ELEMENTS", 4096)
+    x, R, L, bias = (t.detach().to(dtype) for t in operands(2048, 4, 4, 2, 8, 8))
+    assert rows_per_chunk(x, R, L) <= 256
+    weight = torch.rand(2048, 32).to(dtype)
+    half = [t.clone().requires_grad_() for t in (x, R, L, bias)]
+    exact = [t.double().requires_grad_() for t in (x, R, L, bias)]
+    z, reference = multiply(*half), multiply_reference(*exact)
+    assert z.dtype == dtype
+    z.backward(weight)
+    reference.backward(weight.double())
+    for low, high in zip((z, *(t.grad for t in half)), (reference, *(t.grad for t in exact)), strict=True):
+        assert low.dtype == dtype
+        assert torch.dist(low.double(), high) < 6e-3 * high.norm()
 
 
 def test_chunks_cover_wide_operands_in_several_pieces():

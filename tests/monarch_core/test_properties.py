@@ -208,6 +208,15 @@ def test_compiles(compiled_case, assert_close):
         assert_close(compiled_gradient, parameter.grad)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # people still use it
+@pytest.mark.parametrize("training", [True, False])
+def test_traces(case, training, assert_close):
+    A = case.operator().train(training)
+    traced = torch.jit.trace(A, draw(A, 3))
+    x = draw(A, 5)
+    assert_close(traced(x), A(x))
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")  # torch's own import
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_compiles_to_native_code(assert_close):

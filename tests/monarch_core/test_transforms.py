@@ -74,14 +74,15 @@ def test_dft_is_one_monarch_behind_a_stride_permutation_with_unitary_blocks(asse
 def test_prime_sizes_are_exact_when_padded(n, assert_close):
     x = complex_batch(2, n)
     for inverse, reference in ((False, torch.fft.fft), (True, torch.fft.ifft)):
-        F = mc.dft(n, inverse, centered=True, pad=True, dtype=torch.complex128)
+        F = mc.dft(n, inverse=inverse, centered=True, pad=True, dtype=torch.complex128)
         assert_close(F(x), torch.fft.fftshift(reference(torch.fft.ifftshift(x, -1)), -1))
     real = x.real
     assert_close(
         mc.dct(n, pad=True, dtype=torch.float64)(real), torch.from_numpy(scipy.fft.dct(real.numpy()))
     )
     assert_close(
-        mc.dst(n, 3, pad=True, dtype=torch.float64)(real), torch.from_numpy(scipy.fft.dst(real.numpy(), 3))
+        mc.dst(n, type=3, pad=True, dtype=torch.float64)(real),
+        torch.from_numpy(scipy.fft.dst(real.numpy(), 3)),
     )
 
 
@@ -94,7 +95,7 @@ def test_cosine_and_sine_transforms_equal_scipy(family, type, n, assert_close):
     norms = NORMS if n < 4096 else ["ortho"]
     for norm in norms:
         for prefix in ("", "i"):
-            operator = make(n, type, norm, inverse=prefix == "i", dtype=torch.float64)
+            operator = make(n, type=type, norm=norm, inverse=prefix == "i", dtype=torch.float64)
             expected = getattr(scipy.fft, prefix + family)(x.numpy(), type, norm=norm)
             assert_close(operator(x), torch.from_numpy(expected))
 
@@ -118,7 +119,7 @@ def test_hadamard_equals_scipy(n, assert_close):
     H = torch.from_numpy(scipy.linalg.hadamard(n, dtype=np.float64))
     x = torch.randn(2, n, dtype=torch.float64)
     assert_close(mc.hadamard(n, dtype=torch.float64)(x), x @ H.T)
-    assert_close(mc.hadamard(n, "ortho", dtype=torch.float64)(x), x @ H.T / n**0.5)
+    assert_close(mc.hadamard(n, norm="ortho", dtype=torch.float64)(x), x @ H.T / n**0.5)
 
 
 @pytest.mark.parametrize("n", [15, 160, 416, 512])

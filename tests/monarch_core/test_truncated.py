@@ -319,7 +319,7 @@ def test_random_start_is_stored_with_the_deviations():
 def test_new_start_is_one_class_with_a_name(monkeypatch, assert_close):
     class Hadamard(RealWaves):
         def monarch(self, n, inverse):
-            return mc.hadamard(n, "ortho", dtype=torch.float64)
+            return mc.hadamard(n, norm="ortho", dtype=torch.float64)
 
     monkeypatch.setitem(_starts, "hadamard", Hadamard)
     H = torch.from_numpy(scipy.linalg.hadamard(16) / 4.0)

@@ -1,0 +1,147 @@
+"""A converted model on disk: the structure of its Monarch layers beside its weights, and back."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..linear import MonarchLinear
+from .kinds import KINDS, monarch_layers, replace
+
+STRUCTURE, WEIGHTS = "monarch.json", "weights.pt"
+METHOD = "monarch"
+Structure = dict[str, dict[str, Any]]
+
+
+def structure(model: nn.Module) -> Structure:
+    """The Monarch layers of a model: for each name its kind, blocks and rank, or the layer whose factors it shares.
+
+    >>> structure(nn.Sequential(MonarchLinear(64, 64, blocks=4)))
+    {'0': {'kind': 'linear', 'blocks': [4, 4], 'rank': 4}}
+    """
+    first: dict[int, str] = {}
+    found: Structure = {}
+    for name, layer in monarch_layers(model).items():
+        found[name] = layer.structure()
+        if isinstance(layer, MonarchLinear):
+            owner = first.setdefault(id(layer.operator), name)
+            if owner != name:
+                found[name]["shares"] = owner
+    return found
+
+
+def rebuild(model: nn.Module, layers: Structure) -> None:
+    """Give a dense model the Monarch layers of a structure, without values, in place."""
+    modules = dict(model.named_modules())
+    for name, entry in layers.items():
+        if name not in modules:
+            raise ValueError(
+                f"the stored structure has a Monarch layer {name!r}, which {type(model).__name__} does not have; "
+                "load it into the model it was saved from."
+            )
+        old, kind = modules[name], KINDS[entry["kind"]]
+        if isinstance(old, MonarchLinear) and old.structure() == {k: entry[k] for k in old.structure()}:
+            continue
+        if not kind.fits(old):
+            raise ValueError(
+                f"{name} should be a dense layer ({entry['kind']}); it is a {type(old).__name__}."
+            )
+        weight = kind.weights(old)[0]
+        blocks = entry["blocks"][0], entry["blocks"][1]
+        new = kind.project(copy.deepcopy(old).to("meta"), blocks, entry["rank"])
+        new = new if weight.is_meta else new.to_empty(device=weight.device)
+        if "shares" in entry:
+            assert isinstance(new, MonarchLinear)
+            shared = model.get_submodule(entry["shares"])
+            assert isinstance(shared, MonarchLinear)
+            new.operator = shared.operator
+        replace(model, old, new)
+
+
+def save_converted(model: nn.Module, folder: str | Path) -> None:
+    """Write the structure (monarch.json) and the weights (weights.pt) of a model with Monarch layers."""
+    layers = structure(model)
+    if not layers:
+        raise ValueError(f"this {type(model).__name__} has no Monarch layers; save it as any other model.")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / STRUCTURE).write_text(json.dumps({"version": 1, "layers": layers}, indent=1))
+    torch.save(model.state_dict(), folder / WEIGHTS)
+
+
+def load_converted(model: nn.Module, folder: str | Path) -> nn.Module:
+    """Turn a dense model into the converted one that was stored in a folder, in place; return it.
+
+    The folder comes from `save_converted`, or from `save_pretrained` of a converted transformers model. The model
+    is the dense one that was converted, with any values, also on the meta device.
+    """
+    folder = Path(folder)
+    rebuild(model, _stored_structure(folder))
+    on_meta = any(p.is_meta for p in model.parameters())
+    try:
+        model.load_state_dict(_stored_weights(model, folder), assign=on_meta)
+    except RuntimeError as error:
+        raise ValueError(
+            f"the weights in {folder} do not fit this {type(model).__name__}: {error}"
+        ) from error
+    tie = getattr(model, "tie_weights", None)
+    if on_meta and callable(tie):
+        tie()
+    record(model)
+    return model
+
+
+def record(model: nn.Module) -> None:
+    """Note the structure in the configuration of a transformers model, which `save_pretrained` writes."""
+    config = getattr(model, "config", None)
+    if config is None or not hasattr(model, "save_pretrained"):
+        return
+    layers = structure(model)
+    noted = _noted(config)
+    if layers and (noted or getattr(config, "quantization_config", None) is None):
+        from ..integrations.transformers import MonarchConfig
+
+        config.quantization_config = MonarchConfig(layers=layers)
+    elif noted and not layers:
+        del config.quantization_config
+
+
+def _noted(config: Any) -> bool:
+    noted = getattr(config, "quantization_config", None)
+    method = noted.get("quant_method") if isinstance(noted, dict) else getattr(noted, "quant_method", None)
+    return method == METHOD
+
+
+def _stored_structure(folder: Path) -> Structure:
+    if (folder / STRUCTURE).is_file():
+        stored: Structure = json.loads((folder / STRUCTURE).read_text())["layers"]
+        return stored
+    config = folder / "config.json"
+    entry = json.loads(config.read_text()).get("quantization_config", {}) if config.is_file() else {}
+    if entry.get("quant_method") != METHOD:
+        raise FileNotFoundError(
+            f"{folder} holds no converted model: expected {STRUCTURE}, or a config.json with a Monarch structure."
+        )
+    layers: Structure = entry["layers"]
+    return layers
+
+
+def _stored_weights(model: nn.Module, folder: Path) -> dict[str, Tensor]:
+    if (folder / WEIGHTS).is_file():
+        weights: dict[str, Tensor] = torch.load(folder / WEIGHTS, map_location="cpu", weights_only=True)
+        return weights
+    from transformers import PreTrainedModel
+
+    if not isinstance(model, PreTrainedModel):
+        raise ValueError(
+            f"{folder} comes from save_pretrained, and {type(model).__name__} is no model of transformers; "
+            "store it with save_converted."
+        )
+    # Names on disk may differ from those in the model; transformers knows how.
+    loaded: dict[str, Tensor] = type(model).from_pretrained(folder).state_dict()
+    return loaded
