@@ -31,10 +31,7 @@ TINY = 1e-20
 
 
 class Surface(ABC, nn.Module):
-    """A grid on which points move: the positions of its points, what a displacement does, and values between them.
-
-    Between the points a field is its cubic spline, which is exact at the points and of fourth order between them.
-    """
+    """A grid on which points move: the positions of its points, what a displacement does, and values between them."""
 
     vectors: int
     """Components of a position."""
@@ -52,10 +49,11 @@ class Surface(ABC, nn.Module):
         """Where a displacement leads from a position."""
 
     @abstractmethod
-    def sample(self, field: Tensor, position: Tensor, fine: bool = False) -> Tensor:
+    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
         """A field (batch, x, y, channel) at positions (batch, x, y, component).
 
-        A `fine` field is first interpolated to twice as many points where that is exact, along periodic axes.
+        Where it is to be `exact`, by its cubic spline, along periodic axes between twice as many points, which the
+        Fourier series gives; otherwise by cubic convolution.
         """
 
     def origins(self, velocities: Tensor) -> Tensor:
@@ -72,6 +70,8 @@ class Plane(Surface):
 
     vectors = 2
     base: Tensor
+    spline0: Tensor
+    spline1: Tensor
 
     def __init__(self, resolution: tuple[int, int], geometry: Box) -> None:
         super().__init__()
@@ -79,8 +79,8 @@ class Plane(Surface):
         rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
         _constant(self, "base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
         for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
-            _constant(self, f"spline{axis}", spline_between_walls(n) if wall else spline_around(n))
-            _constant(self, f"fine{axis}", torch.eye(0) if wall else spline_around(2 * n) @ upsampling(n))
+            spline = spline_between_walls(n) if wall else spline_around(2 * n) @ upsampling(n)
+            _constant(self, f"spline{axis}", spline)
 
     def points(self) -> Tensor:
         return self.base
@@ -92,19 +92,17 @@ class Plane(Surface):
     def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
         return position.to(displacement.dtype) + displacement
 
-    def sample(self, field: Tensor, position: Tensor, fine: bool = False) -> Tensor:
+    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
         image, places = field.permute(0, 3, 1, 2), []
+        if exact:
+            image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
         for axis, (n, wall) in enumerate(zip(self.resolution, self.walls, strict=True)):
-            finer = fine and not wall
-            matrix = getattr(self, f"fine{axis}" if finer else f"spline{axis}").to(image.dtype)
-            image = matrix @ image if axis == 0 else image @ matrix.mT
             place = position[..., axis]
             # Walls are half a point beyond the first and the last point.
-            place = place.clamp(-0.5, n - 0.5) if wall else torch.remainder(place, n)
-            places.append((2 if finer else 1) * place + MARGIN)
-        for axis, wall in zip((-2, -1), self.walls, strict=True):
-            image = _beyond_walls(image, axis) if wall else _around(image, axis)
-        return spline_values(image, places[0], places[1])
+            place = place.clamp(-0.5, n - 0.5) if wall else _wrapped(place, n)
+            places.append((2 if exact and not wall else 1) * place + MARGIN)
+            image = _beyond_walls(image, axis - 2) if wall else _around(image, axis - 2)
+        return (spline_values if exact else bicubic_values)(image, places[0], places[1])
 
 
 class Globe(Surface):
@@ -147,18 +145,19 @@ class Globe(Surface):
         angle = (tangent.square().sum(-1, keepdim=True) + TINY).sqrt()
         return angle.cos() * p + (angle.sin() / angle) * tangent
 
-    def sample(self, field: Tensor, position: Tensor, fine: bool = False) -> Tensor:
-        columns = self.resolution[1]
-        image = field.permute(0, 3, 1, 2) @ self.spline.to(field.dtype).mT
-        # A meridian goes on beyond the pole, half a turn away, and closes to a circle.
-        circle = torch.cat((image, _other_side(image).flip(-2)), -2)
-        image = self.meridian.to(field.dtype) @ circle
+    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
+        columns, image = self.resolution[1], field.permute(0, 3, 1, 2)
+        if exact:
+            image = image @ self.spline.to(field.dtype).mT
+            # A meridian goes on beyond the pole, half a turn away, and closes to a circle.
+            image = self.meridian.to(field.dtype) @ torch.cat((image, _other_side(image).flip(-2)), -2)
         beyond = _other_side(image)
         image = torch.cat((beyond[..., :MARGIN, :].flip(-2), image, beyond[..., -MARGIN:, :].flip(-2)), -2)
         x, y, z = position.unbind(-1)
         ring = (x.square() + y.square() + TINY).sqrt()
-        column = torch.remainder(torch.atan2(y, x) * (columns / (2 * torch.pi)), columns)
-        return spline_values(_around(image, -1), self._row(torch.atan2(ring, z)) + MARGIN, column + MARGIN)
+        column = _wrapped(torch.atan2(y, x) * (columns / (2 * torch.pi)), columns)
+        sampled = spline_values if exact else bicubic_values
+        return sampled(_around(image, -1), self._row(torch.atan2(ring, z)) + MARGIN, column + MARGIN)
 
     def _row(self, theta: Tensor) -> Tensor:
         """The row of a colatitude, a number between rows; the rows beyond the poles mirror the first and the last."""
@@ -193,7 +192,7 @@ class Transport(nn.Module):
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
         filtered = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
-        return self.surface.sample(filtered, self.surface.origins(velocities), fine=True)
+        return self.surface.sample(filtered, self.surface.origins(velocities), exact=True)
 
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
         """The same on another grid; frequencies that are new there pass the filter unchanged."""
@@ -208,12 +207,11 @@ class Transport(nn.Module):
         return new
 
     def flops(self) -> int:
-        """Real operations on one sample: the filter, and four bilinear samplings for each value of a spline."""
-        rows, columns = self.transform.grid
-        fields = self.filter.shape[1]
+        """Real operations on one sample: the filter, and 16 points for each value between points."""
+        (rows, columns), fields = self.transform.grid, self.filter.shape[1]
         values = (3 * self.surface.vectors + fields) * rows * columns
         there, back = self.transform.analysis.flops(fields), self.transform.synthesis.flops(fields)
-        return there + back + 4 * 8 * values
+        return there + back + 2 * 16 * values
 
 
 def upsampling(n: int) -> Tensor:
@@ -247,29 +245,41 @@ def spline_values(coefficients: Tensor, row: Tensor, column: Tensor) -> Tensor:
     Along an axis the four weights of a cubic B-spline are positive, so two pairs of neighbours are each one linear
     interpolation (Sigg and Hadwiger 2005): four bilinear samplings, which every device has, instead of 16 points.
     """
-    height, width = coefficients.shape[-2:]
+    batch, channels, height, width = coefficients.shape
     half = coefficients.dtype in (torch.bfloat16, torch.float16)  # would lose the place of a point
     image = coefficients.float() if half else coefficients
-    total: Tensor | None = None
-    across = _linear_pairs(column.to(image.dtype))
-    for weight, y in _linear_pairs(row.to(image.dtype)):
-        for other, x in across:
-            place = torch.stack((x * (2 / (width - 1)) - 1, y * (2 / (height - 1)) - 1), -1)
-            part = (weight * other)[:, None] * grid_sample(image, place, align_corners=True)
-            total = part if total is None else total + part
-    assert total is not None
-    return total.to(coefficients.dtype).permute(0, 2, 3, 1)
-
-
-def _linear_pairs(place: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Weight and place of two linear interpolations whose sum is a cubic B-spline."""
+    place = torch.stack((column, row)).to(image.dtype)
     whole = place.detach().floor()
     t = place - whole
-    first, last = (1 - t) ** 3 / 6, t**3 / 6
-    second = (4 - 6 * t**2 + 3 * t**3) / 6
-    lower, third = first + second, 1 - first - second - last
-    upper = third + last
-    return [(lower, whole - 1 + second / lower), (upper, whole + 1 + last / upper)]
+    t2 = t * t
+    t3 = t2 * t
+    lower = (5 - 3 * (t + t2) + 2 * t3) / 6  # weight of the first pair
+    upper = 1 - lower
+    pairs = torch.stack((whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 * lower), whole + 1 + t3 / (6 * upper)), 1)
+    scale = image.new_tensor([2 / (width - 1), 2 / (height - 1)]).view(2, 1, 1, 1, 1)
+    x, y = (pairs * scale - 1).unbind(0)  # each (pair, batch, x, y)
+    weights = torch.stack((lower, upper), 1)
+    shape = (2, 2, *row.shape)
+    grid = torch.stack((x[None].expand(shape), y[:, None].expand(shape)), -1).flatten(0, 1)
+    four = grid.transpose(0, 1).flatten(1, 2)  # the four places of a point below each other: one call for all
+    sampled = grid_sample(image, four, align_corners=True).view(batch, channels, 4, *row.shape[1:])
+    weight = (weights[1][:, None] * weights[0][None]).flatten(0, 1).transpose(0, 1)
+    return (sampled * weight[:, None]).sum(2).to(coefficients.dtype).permute(0, 2, 3, 1)
+
+
+def bicubic_values(image: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """Cubic convolution in one call: less accurate than a spline and quicker, for velocities, which are learned."""
+    height, width = image.shape[-2:]
+    half = image.dtype in (torch.bfloat16, torch.float16)
+    values = image.float() if half else image
+    place = torch.stack((column * (2 / (width - 1)) - 1, row * (2 / (height - 1)) - 1), -1).to(values.dtype)
+    sampled = grid_sample(values, place, mode="bicubic", align_corners=True)
+    return sampled.to(image.dtype).permute(0, 2, 3, 1)
+
+
+def _wrapped(place: Tensor, n: int) -> Tensor:
+    """A place on a circle of n points, from 0 to n."""
+    return place - n * (place.detach() / n).floor()
 
 
 def _around(image: Tensor, axis: int) -> Tensor:
