@@ -10,6 +10,7 @@ import lightning.pytorch as pl
 import torch
 
 from lab import weights
+from lab.clock import busy
 from lab.experiment import Experiment
 from lab.files import write_text
 from lab.loader import mix
@@ -28,8 +29,10 @@ class StepSeeds(pl.Callback):
 
 
 class Metrics(pl.Callback):
-    """One row an epoch in metrics.csv: epoch, step, seconds, learning rate, mean loss, validation scores.
+    """One row per epoch in metrics.csv: epoch, step, seconds, learning rate, mean loss, validation scores.
 
+    `seconds` is wall time; `train_seconds` is the time that the training itself worked, without validations and
+    whatever else ran on the machine: the clock for comparing speeds.
     The rows travel in the checkpoint, so a resumed run rewrites the file as it was at the checkpoint.
     """
 
@@ -40,6 +43,8 @@ class Metrics(pl.Callback):
         self._steps = 0
         self._spent = 0.0
         self._begun = time.monotonic()
+        self._trained = 0.0
+        self._training_since: float | None = None
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -47,15 +52,27 @@ class Metrics(pl.Callback):
             "loss": float(self._loss),
             "steps": self._steps,
             "spent": self._spent + time.monotonic() - self._begun,
+            "trained": self._trained + self._since(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.rows, self._steps, self._spent = list(state["rows"]), state["steps"], state["spent"]
+        self._trained = state.get("trained", 0.0)
         self._loss = torch.tensor(state["loss"])
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._begun = time.monotonic()
         self._loss = self._loss.to(module.device)
+        self._device = module.device
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self._training_since = busy(self._device)
+
+    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self._trained, self._training_since = self._trained + self._since(), None
+
+    def _since(self) -> float:
+        return 0.0 if self._training_since is None else busy(self._device) - self._training_since
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, *batch: Any
@@ -70,6 +87,7 @@ class Metrics(pl.Callback):
             "epoch": trainer.current_epoch + 1,
             "step": trainer.global_step,
             "seconds": round(self._spent + time.monotonic() - self._begun, 2),
+            "train_seconds": round(self._trained, 3),
             "lr": trainer.optimizers[0].param_groups[0]["lr"],
             "loss": loss,
             **scores,

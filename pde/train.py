@@ -11,10 +11,10 @@ def train(config: TrainConfig) -> dict[str, float]:
     import torch
     from torch.utils.data import TensorDataset
 
+    from lab import budget
     from lab.console import say
     from lab.run import Run
     from lab.trainer import Plan, fit, prepare
-    from pde import budget
     from pde.experiment import make_training
     from pde.sources import Split
 
@@ -27,7 +27,8 @@ def train(config: TrainConfig) -> dict[str, float]:
     with Run.open(config, split.describe()) as folder:
         plan = Plan.stored(folder)
         if plan is None and config.minutes is not None:
-            plan = budget.plan(config, training, data, validation)
+            pace = budget.measure(training, data, validation, minutes=config.minutes)
+            plan = budget.fitting(config.minutes, pace)
         best = fit(training, data, validation, folder, plan=plan)
         say(f"relative error of the forecasts of {len(validation)} validation samples {best['error']:.4f}")
         say("python -m pde.eval compares the finished runs on the test samples")

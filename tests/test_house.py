@@ -19,7 +19,7 @@ from lab.config import ExperimentConfig, defaults
 from lab.files import read_json
 from lab.runs import FinishedRun, rows
 
-APPLICATIONS = ("lab.demo", "pde", "mri")
+APPLICATIONS = ("lab.demo", "pde", "mri", "text")
 ROLES = (
     "config.py",
     "models/__init__.py",
@@ -64,6 +64,7 @@ ALLOWED = {
     "data": {"monarch_core", "lab"},
     "pde": {"monarch_core", "lab", "data"},
     "mri": {"monarch_core", "lab", "data"},
+    "text": {"monarch_core", "lab", "data"},
 }
 
 

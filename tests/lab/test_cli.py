@@ -282,7 +282,7 @@ def test_help_is_grouped_and_says_whose_option_it_is(preset_folder, capsys):
     assert order[1] < text.index("--norm") < order[2] < text.index("--epochs") < order[3]
 
 
-APPLICATIONS = {"demo": "lab.demo.config", "pde": "pde.config", "mri": "mri.config"}
+APPLICATIONS = {"demo": "lab.demo.config", "pde": "pde.config", "mri": "mri.config", "text": "text.config"}
 
 
 @pytest.mark.parametrize("app", APPLICATIONS)
@@ -323,6 +323,10 @@ COMMANDS = (
     "mri.table",
     "mri.models",
     "mri.reconstruct",
+    "text.train",
+    "text.eval",
+    "text.table",
+    "text.models",
 )
 
 

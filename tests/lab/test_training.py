@@ -36,10 +36,11 @@ def final_state(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def metrics(folder: Path) -> list[dict[str, str]]:
-    """The rows of metrics.csv without the wall time, which no two runs share."""
+    """The rows of metrics.csv without the times, which no two runs share."""
     with (folder / "metrics.csv").open() as file:
         return [
-            {key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)
+            {key: value for key, value in row.items() if not key.endswith("seconds")}
+            for row in csv.DictReader(file)
         ]
 
 
@@ -74,6 +75,14 @@ def test_epochs_have_as_many_steps_as_they_are_told(workplace):
     folder = workplace / "runs" / "demo" / "one"
     assert [int(row["step"]) for row in metrics(folder)] == [5, 10, 15]
     assert json.loads((folder / "manifest.json").read_text())["steps"]["total"] == 15
+
+
+def test_training_time_grows_with_every_epoch_and_is_part_of_the_whole(workplace):
+    demo("--name", "one")
+    with (workplace / "runs" / "demo" / "one" / "metrics.csv").open() as file:
+        seconds = [float(row["train_seconds"]) for row in csv.DictReader(file)]
+    assert seconds == sorted(set(seconds))
+    assert seconds[0] > 0
 
 
 def test_a_run_leaves_everything_needed_to_repeat_and_reuse_it(workplace):

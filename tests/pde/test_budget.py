@@ -1,25 +1,8 @@
 """Minutes of training, in epochs and steps."""
 
-from typing import Any
-
-import pytest
-
+from lab import budget
 from lab.files import read_json
 from lab.trainer import Plan
-from pde import budget
-from pde.config import TrainConfig
-
-
-@pytest.mark.parametrize(("step", "check"), [(0.08, 0.5), (0.9, 2.0), (3.7, 11.0)])
-def test_a_slow_model_gets_its_whole_time_as_a_quick_one_does(step, check, monkeypatch):
-    """Where a step and a validation take so many seconds."""
-    monkeypatch.setattr(budget, "_seconds", lambda *_: (step, check))
-    nothing: Any = None
-    plan = budget.plan(TrainConfig(minutes=4.0), nothing, nothing, nothing)
-    assert plan.epoch_steps is not None
-    spent = plan.epochs * (plan.epoch_steps * step + check)
-    assert 240 - plan.epochs * step <= spent <= 240
-    assert plan.epochs * check <= 24
 
 
 def test_the_plan_is_recorded_and_a_resumed_run_keeps_it(train_flow, workplace, monkeypatch):
@@ -36,12 +19,12 @@ def test_the_plan_is_recorded_and_a_resumed_run_keeps_it(train_flow, workplace, 
         "a",
         "--resume",
     )
-    monkeypatch.setattr(budget, "plan", lambda *_: Plan(2, 3))
+    monkeypatch.setattr(budget, "fitting", lambda *_: Plan(2, 3))
     assert train_flow(*words) == 0
     manifest = workplace / "runs" / "pde" / "a" / "manifest.json"
     assert read_json(manifest)["plan"] == {"epochs": 2, "epoch_steps": 3}
     assert read_json(manifest)["steps"]["total"] == 6
-    monkeypatch.setattr(budget, "plan", lambda *_: Plan(9, 9))
+    monkeypatch.setattr(budget, "fitting", lambda *_: Plan(9, 9))
     assert train_flow(*words) == 0
     assert read_json(manifest)["plan"] == {"epochs": 2, "epoch_steps": 3}
     config = (workplace / "runs" / "pde" / "a" / "config.yaml").read_text()

@@ -1,0 +1,1 @@
+"""Language models: trained dense, trained Monarch, from Monarch to dense, and from dense to Monarch."""

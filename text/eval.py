@@ -1,0 +1,38 @@
+"""`python -m text.eval`: test the finished runs; tables and figures."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from lab.cli import run
+from text.config import EvalConfig, TrainConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from lab.runs import FinishedRun
+
+
+def evaluate(config: EvalConfig) -> None:
+    """Test every finished run on held-out text; print the table, draw the learning curves."""
+    from lab.paths import runs_dir
+    from lab.runs import finished_runs
+
+    report(finished_runs(TrainConfig), config.out or runs_dir() / TrainConfig.app / "results")
+
+
+def report(runs: "Sequence[FinishedRun]", folder: "Path") -> None:
+    """The table and the figure of some runs, on the screen and in a folder."""
+    from lab.console import say_written
+    from text.figures import learning_curves
+    from text.scores import score_runs
+    from text.tables import results_table
+
+    results = score_runs(runs, folder / "scores")
+    table = results_table(results)
+    table.print()
+    say_written(folder, [*table.save(folder, "table"), learning_curves(results, folder / "learning.png")])
+
+
+if __name__ == "__main__":
+    sys.exit(run("python -m text.eval", {"": evaluate}))

@@ -1,0 +1,39 @@
+"""The language models: each entered here once."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from lab.registry import Entry, Option, Registry
+
+if TYPE_CHECKING:
+    from text.models.parts.language_model import LanguageModel
+
+OPTIONS = (
+    Option(
+        "size",
+        Literal["tiny", "mini", "small", "medium"],
+        "mini",
+        "small and medium have GPT-2's widths and depths; mini is two blocks of small, tiny for trying things out.",
+    ),
+    Option(
+        "blocks",
+        int | None,
+        4,
+        "Blocks of the Monarch matrices in attention and feed-forward; without effect on dense settings.",
+        at_least=2,
+    ),
+)
+
+MODELS = Registry(
+    "text",
+    Entry("gpt", "predicts the next token (GPT-2)", "text.models.gpt:GPT", OPTIONS, title="GPT"),
+    Entry("bert", "predicts hidden tokens from both sides", "text.models.bert:BERT", OPTIONS, title="BERT"),
+)
+
+
+def build(
+    name: str, vocabulary: int, context: int, *, dropout: float = 0.0, **options: Any
+) -> "LanguageModel":
+    """The model called `name` for sequences of up to `context` tokens; `blocks=None` makes it dense."""
+    settled = MODELS.settled(name, options)
+    model: LanguageModel = MODELS[name].load()(vocabulary, context, dropout=dropout, **settled)
+    return model
