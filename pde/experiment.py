@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
 from data.fields.layout import Grid
+from lab import budget
 from lab.errors import UserError
 from lab.experiment import Experiment
 from pde.augment import random_images
@@ -48,6 +49,16 @@ class Training(Experiment):
         ):  # several processes must agree on what has gradients, so there they are dropped
             for parameter in self.model.net.transform_parameters():
                 parameter.grad = None
+
+    def pace(self, data: Dataset[Any], validation: Dataset[Any], minutes: float) -> budget.Pace:
+        """The mean pace of a run of `minutes`, in which steps take longer once the transforms learn."""
+        net = self.model.net
+        if not (net.transform_from > 0 and net.transform_parameters()):
+            return budget.measure(self, data, validation, minutes=minutes)
+        net.learn_transforms(False)
+        before = budget.measure(self, data, validation, minutes=minutes / 2)
+        net.learn_transforms(True)
+        return before.then(budget.measure(self, data, validation, minutes=minutes / 2), net.transform_from)
 
     @property
     def _transforms_learn(self) -> bool:
