@@ -44,9 +44,8 @@ class Training(Experiment):
             net.learn_transforms(self._transforms_learn)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if (
-            not self._transforms_learn
-        ):  # several processes must agree on what has gradients, so there they are dropped
+        if not self._transforms_learn:
+            # Several processes must agree on what has gradients, so there all have them, and they are dropped here.
             for parameter in self.model.net.transform_parameters():
                 parameter.grad = None
 

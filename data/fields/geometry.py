@@ -19,7 +19,8 @@ Latitudes = Literal["legendre-gauss", "equiangular"]
 Move = Literal[
     "mirror rows", "mirror columns", "transpose", "half turn", "turn rows", "turn columns", "turn diagonally"
 ]
-"""Turns move a field along periodic axes; diagonally, as far back along columns as ahead along rows."""
+"""Turns move a field along periodic axes; diagonally, as far back along columns as ahead along rows. Half a turn is
+that of a torus about a point, x to -x and y to -y."""
 Regions = dict[str, tuple[float, float]]
 
 
@@ -126,6 +127,7 @@ class Box(Geometry):
         moves: dict[Move, bool] = {"mirror rows": True, "mirror columns": True}
         moves |= {"transpose": self.rows == self.columns}
         moves |= {"turn rows": self.rows == "periodic", "turn columns": self.columns == "periodic"}
+        moves |= dict.fromkeys(("half turn", "turn diagonally"), not any(self.bounded))
         return tuple(move for move, possible in moves.items() if possible)
 
     @property
@@ -156,17 +158,12 @@ class Box(Geometry):
         """Sine and cosine of a periodic axis; from -1 to 1 between walls."""
         import torch
 
+        x, y = self.coordinates(rows, columns)
         found = []
-        for axis, (points, bounded) in enumerate(
-            zip(self.coordinates(rows, columns), self.bounded, strict=True)
-        ):
+        for points, bounded in zip((x[:, None], y[None]), self.bounded, strict=True):
             angle = 2 * torch.pi * points
-            kinds = [2 * points - 1] if bounded else [angle.sin(), angle.cos()]
-            found += [
-                kind[:, None].expand(rows, columns) if axis == 0 else kind.expand(rows, columns)
-                for kind in kinds
-            ]
-        return torch.stack(found, -1)
+            found += [2 * points - 1] if bounded else [angle.sin(), angle.cos()]
+        return torch.stack([feature.expand(rows, columns) for feature in found], -1)
 
     def picture(self, field: "Tensor") -> "Tensor":
         """x to the right, y upwards."""

@@ -155,6 +155,11 @@ def check_geometry(name: str, options: Mapping[str, Any], geometry: Geometry) ->
         raise UserError(
             f"{flag} only works on the sphere, such as --problem shallow-water; here is {geometry}."
         )
+    diagonal = "--shear" if options.get("shear") else "--coordinates diagonal"
+    if (options.get("shear") or options.get("coordinates") == "diagonal") and geometry != Box():
+        raise UserError(
+            f"{diagonal} works along x + y of a box that is periodic both ways; here is {geometry}."
+        )
     if padding is not None and not any(geometry.bounded):
         raise UserError(
             f"--padding {padding:g}: the domain is periodic in both directions, there is nothing to pad."

@@ -101,10 +101,15 @@ TRANSFORMS = (
 
 
 def designed(options: Mapping[str, Any], design: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with the problem's design where they were left open; F-FNO, axis by axis, has no plane to design."""
-    fitting = {"form": "separable", "shear": False} if options.get("twin") == "ffno" else {}
-    open_ones = {key: value for key, value in {**design, **fitting}.items() if options.get(key, "") is None}
-    return {**options, **open_ones}
+    """Options with the problem's design where they were left open and the design goes with those that were chosen."""
+    fitting = dict(design)
+    if options.get("modes") != MODES.default:
+        fitting.pop("modes_y", None)  # is made for the usual number along x
+    if options.get("groups", 1) > 1:
+        fitting["form"] = "separable"  # a matrix per frequency takes one group of channels
+    if options.get("twin") == "ffno":  # goes axis by axis, and has no plane to design
+        fitting |= {"form": "separable", "shear": False, "modes_y": None}
+    return {**options, **{key: value for key, value in fitting.items() if options.get(key, "") is None}}
 
 
 def check_mno(options: Mapping[str, Any]) -> None:
@@ -116,7 +121,8 @@ def check_mno(options: Mapping[str, Any]) -> None:
         raise UserError(f"--latent belongs to the twin latent: leave --twin {twin} out.")
     if twin == "ffno" and (form in ("grid", "per-frequency") or options["shear"]):
         raise UserError(
-            "--twin ffno goes axis by axis; --form grid, --form per-frequency and --shear take whole planes."
+            "--twin ffno goes axis by axis; --form grid, --form per-frequency and --shear take whole planes: "
+            "leave --twin ffno out."
         )
     if form in ("grid", "per-frequency") and options["groups"] > 1:
         raise UserError(f"--form {form} has one group of channels: leave --groups out.")

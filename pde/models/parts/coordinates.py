@@ -33,8 +33,11 @@ class Coordinates:
 
     def on(self, rows: int, columns: int) -> Tensor:
         """The channels on a grid of this many points: (row, column, channel), float64."""
+        if torch.compiler.is_compiling():
+            return self._made(rows, columns)  # a stand-in, which must not outlive the tracing
         if (rows, columns) not in self._known:
-            self._known[rows, columns] = self._made(rows, columns)
+            with torch.inference_mode(False):  # a validation may come first, and training needs it later
+                self._known[rows, columns] = self._made(rows, columns)
         return self._known[rows, columns]
 
     def beside(self, field: Tensor) -> Tensor:

@@ -78,6 +78,7 @@ class LatentOperator(SpectralOperator):
         where = self.coordinates.channels
         self.lift = nn.Linear(where, width)
         self.encoder = small_map(in_channels, width, inward())
+        self.shear = shear(self.latent) if self.encoder.plane.shear[0] else None
         self.layers = nn.ModuleList(LatentLayer(width, inner()) for _ in range(depth))
         self.head = HEAD * fields
         self.decoder = small_map(width, self.head + self.made_channels - fields, outward())
@@ -99,8 +100,8 @@ class LatentOperator(SpectralOperator):
     def _coarse_coordinates(self, x: Tensor) -> Tensor:
         """The coordinates of the coarse grid, in the order of its points: sheared where the layers are."""
         where = self.coordinates.on(*self.latent).to(x)
-        if self.encoder.plane.shear[0]:
-            where = shear(self.latent).to(x.device)(where.flatten(0, 1).T).T.unflatten(0, self.latent)
+        if self.shear is not None:
+            where = self.shear(where.flatten(0, 1).T).T.unflatten(0, self.latent)
         return where[None]
 
     def flops(self) -> int:

@@ -21,6 +21,8 @@ from torch.nn.functional import grid_sample
 
 from data.fields.geometry import Box, Geometry, Sphere
 from monarch_core import PlaneTransform
+from monarch_core.transforms.starts import PerAxis
+from monarch_core.transforms.tables import interpolated
 
 REACH = 1 / 8
 """Share of the domain over which a velocity of 1 carries a field in half a step, of the sphere from pole to pole."""
@@ -120,6 +122,9 @@ class Globe(Surface):
         super().__init__()
         self.resolution = resolution
         theta, phi = geometry.coordinates(*resolution)
+        self.poles = int(
+            geometry.latitudes == "equiangular"
+        )  # rows that meridians share with their other side
         sin_phi, cos_phi = phi.sin().expand(resolution), phi.cos().expand(resolution)
         cos_theta = theta.cos()[:, None].expand(resolution)
         sin_theta = theta.sin()[:, None].expand(resolution)
@@ -129,7 +134,7 @@ class Globe(Surface):
         _constant(self, "south", torch.stack((cos_theta * cos_phi, cos_theta * sin_phi, -sin_theta), -1))
         _constant(self, "colatitudes", theta)
         _constant(self, "spline", spline_around(resolution[1]))
-        _constant(self, "meridian", spline_around(2 * resolution[0])[: resolution[0]])
+        _constant(self, "meridian", spline_around(2 * (resolution[0] - self.poles))[: resolution[0]])
 
     def points(self) -> Tensor:
         return self.base
@@ -150,8 +155,9 @@ class Globe(Surface):
         if exact:
             image = image @ self.spline.to(field.dtype).mT
             # A meridian goes on beyond the pole, half a turn away, and closes to a circle.
-            image = self.meridian.to(field.dtype) @ torch.cat((image, _other_side(image).flip(-2)), -2)
-        beyond = _other_side(image)
+            circle = torch.cat((image, self._beyond(image).flip(-2)), -2)
+            image = self.meridian.to(field.dtype) @ circle
+        beyond = self._beyond(image)
         image = torch.cat((beyond[..., :MARGIN, :].flip(-2), image, beyond[..., -MARGIN:, :].flip(-2)), -2)
         x, y, z = position.unbind(-1)
         ring = (x.square() + y.square() + TINY).sqrt()
@@ -159,10 +165,16 @@ class Globe(Surface):
         sampled = spline_values if exact else bicubic_values
         return sampled(_around(image, -1), self._row(torch.atan2(ring, z)) + MARGIN, column + MARGIN)
 
+    def _beyond(self, image: Tensor) -> Tensor:
+        """The rows as meridians meet them beyond the poles: half a turn away, without the poles themselves."""
+        rows = self.resolution[0]
+        return image.roll(self.resolution[1] // 2, -1)[..., self.poles : rows - self.poles, :]
+
     def _row(self, theta: Tensor) -> Tensor:
         """The row of a colatitude, a number between rows; the rows beyond the poles mirror the first and the last."""
         known = self.colatitudes.to(theta)
-        known = torch.cat((-known[:1], known, 2 * torch.pi - known[-1:]))
+        first, last = known[self.poles], known[-1 - self.poles]
+        known = torch.cat((-first[None], known, 2 * torch.pi - last[None]))
         above = torch.searchsorted(known, theta.detach().contiguous()).clamp(1, len(known) - 1)
         low, high = known[above - 1], known[above]
         return above - 2 + (theta - low) / (high - low)
@@ -185,7 +197,8 @@ class Transport(nn.Module):
     def __init__(self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1) -> None:
         super().__init__()
         self.geometry, self.surface = geometry, surface(resolution, geometry)
-        start = "dct" if any(geometry.bounded) else "dft"
+        # Cosines along an axis that ends, where a Fourier series would see a jump.
+        start = PerAxis(*("dct" if ends else "dft" for ends in geometry.bounded))
         self.transform = PlaneTransform(resolution, (resolution[0] // 2, resolution[1] // 2), start=start)
         # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
         self.filter = nn.Parameter(torch.zeros(self.transform.num_modes, fields, 1, 1))
@@ -198,12 +211,15 @@ class Transport(nn.Module):
         """The same on another grid; frequencies that are new there pass the filter unchanged."""
         fields = self.filter.shape[1]
         new = Transport(resolution, self.geometry, fields).to(self.filter)
-        (x, y), (rows, columns) = self.transform.modes, new.transform.modes
+        (x, y), (new_x, new_y) = self.transform.modes, new.transform.modes
         old = self.filter.detach().view(y, 2 * x, fields)
-        common = min(y, columns)
-        near = min(x, rows)
-        both = new.filter.data.view(columns, 2 * rows, fields)
-        both[:common, :near], both[:common, -near:] = old[:common, :near], old[:common, -near:]
+        made = new.filter.data.view(new_y, 2 * new_x, fields)
+        along_x, along_y = min(x, new_x), min(y, new_y)
+        if self.geometry.bounded[0]:  # cosines, the smoothest first
+            made[:along_y, : 2 * along_x] = old[:along_y, : 2 * along_x]
+        else:  # frequencies from 0 up, then those below 0
+            made[:along_y, :along_x] = old[:along_y, :along_x]
+            made[:along_y, -along_x:] = old[:along_y, -along_x:]
         return new
 
     def flops(self) -> int:
@@ -216,12 +232,8 @@ class Transport(nn.Module):
 
 def upsampling(n: int) -> Tensor:
     """The matrix (2n, n) that interpolates a periodic function by its Fourier series, float64."""
-    spectrum = torch.fft.rfft(torch.eye(n, dtype=torch.float64), dim=0)
-    if n % 2 == 0:
-        spectrum[-1] *= 0.5  # half of the highest frequency belongs to its negative
-    padded = torch.zeros(n + 1, n, dtype=spectrum.dtype)
-    padded[: len(spectrum)] = spectrum
-    return 2 * torch.fft.irfft(padded, n=2 * n, dim=0)
+    points = torch.eye(n, dtype=torch.float64)
+    return interpolated(torch.stack((points, torch.zeros_like(points)), -1), 2 * n, axis=0)[..., 0]
 
 
 def spline_around(n: int) -> Tensor:
@@ -268,7 +280,11 @@ def spline_values(coefficients: Tensor, row: Tensor, column: Tensor) -> Tensor:
 
 
 def bicubic_values(image: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """Cubic convolution in one call: less accurate than a spline and quicker, for velocities, which are learned."""
+    """Cubic convolution in one call, for velocities: quicker than a spline and less accurate.
+
+    The kernel that devices have (a = -0.75) is of first order between points, by up to a twentieth of the change from
+    one point to the next; a network that learns its velocities learns to live with that.
+    """
     height, width = image.shape[-2:]
     half = image.dtype in (torch.bfloat16, torch.float16)
     values = image.float() if half else image
@@ -290,11 +306,6 @@ def _around(image: Tensor, axis: int) -> Tensor:
 def _beyond_walls(image: Tensor, axis: int) -> Tensor:
     before, after = image.narrow(axis, 0, MARGIN), image.narrow(axis, image.shape[axis] - MARGIN, MARGIN)
     return torch.cat((before.flip(axis), image, after.flip(axis)), axis)
-
-
-def _other_side(image: Tensor) -> Tensor:
-    """The longitudes half a turn away."""
-    return image.roll(image.shape[-1] // 2, -1)
 
 
 def _constant(module: nn.Module, name: str, value: Tensor) -> None:
