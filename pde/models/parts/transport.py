@@ -1,8 +1,9 @@
 """Transport: a field carried by velocities that a network gives.
 
 Fine scales of a flow are carried by it rather than made anew in every step, and no truncated transform can move them.
-Here a network gives two velocities at every point, one for each half of the step. Points are followed back along the
-characteristics, by the midpoint rule in each half, and the field is sampled where they come from:
+Here a network gives two velocities at every point, one for each half of the step. They point to where a value comes
+from, against the flow. Points are followed back along the characteristics, by the midpoint rule in each half, and the
+field is sampled where they come from:
 
     b   = later(x + later(x) / 2)                   the second half of the step, back from x
     a   = earlier(x + earlier(x) / 2)               the first half
@@ -25,7 +26,7 @@ from monarch_core.transforms.starts import PerAxis
 from monarch_core.transforms.tables import interpolated
 
 REACH = 1 / 8
-"""Share of the domain over which a velocity of 1 carries a field in half a step, of the sphere from pole to pole."""
+"""How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
 MARGIN = 3
 """Rows and columns beyond the grid that a spline may need."""
 TINY = 1e-20
@@ -54,8 +55,8 @@ class Surface(ABC, nn.Module):
     def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
         """A field (batch, x, y, channel) at positions (batch, x, y, component).
 
-        Where it is to be `exact`, by its cubic spline, along periodic axes between twice as many points, which the
-        Fourier series gives; otherwise by cubic convolution.
+        `exact`: by a cubic spline, on the axes of a box that are periodic one through twice as many points, which the
+        Fourier series gives. Otherwise by cubic convolution, which is quicker.
         """
 
     def origins(self, velocities: Tensor) -> Tensor:
