@@ -1,5 +1,6 @@
 """Options: what does not fit together is refused in one sentence, and presets say only what differs."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,6 +74,36 @@ def model(name: str, **options: Any) -> dict[str, Any]:
 def test_what_does_not_fit_together_is_refused(options, sentence):
     with pytest.raises(UserError, match=sentence):
         TrainConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("words", "settled"),
+    [
+        (
+            [],
+            {
+                "transport": True,
+                "coordinates": "diagonal",
+                "shear": True,
+                "form": "per-frequency",
+                "modes_y": 16,
+            },
+        ),
+        (["--transport", "false", "--coordinates", "plain"], {"transport": False, "coordinates": "plain"}),
+        (["--shear", "false", "--form", "grid"], {"shear": False, "form": "grid"}),
+        (["--modes", "8"], {"modes": 8, "modes_y": None}),
+        (["--modes", "8", "--modes-y", "10"], {"modes_y": 10}),
+        (["--groups", "5"], {"form": "separable", "shear": True}),
+        (["--twin", "ffno"], {"form": "separable", "shear": False, "modes_y": None, "transport": True}),
+        (["--model", "fno"], {"transport": True, "coordinates": "diagonal"}),
+        (["--problem", "darcy"], {"transport": None, "coordinates": "geometry", "form": None}),
+        (["--problem", "shallow-water"], {"transport": True, "coordinates": "geometry", "shear": None}),
+    ],
+)
+def test_what_is_left_open_suits_the_problem_and_what_is_chosen_stays(words, settled):
+    config = cli.parse(TrainConfig, words, prog="x")
+    assert {key: config.options[key] for key in settled} == settled
+    assert replace(config) == config  # and settling again changes nothing
 
 
 def test_table_names_the_models_it_has():

@@ -23,7 +23,7 @@ from pde.models import MODELS, build, comparison
 from pde.models.fno import FNO
 from pde.models.parts.model import Model
 from pde.models.parts.spectral import SpectralMap
-from pde.models.parts.transport import Transport
+from pde.models.parts.transport import Plane, Transport
 from pde.predictor import load
 from pde.problems import PROBLEMS
 from pde.sources import Samples
@@ -378,6 +378,28 @@ def test_latent_operator_keeps_its_forecast_on_a_finer_grid() -> None:
     fine = model.resampled(64)(field)
     # Learned bases are interpolated, and the coordinates' last point depends on the grid a little.
     assert (fine[:, ::2, ::2] - coarse).norm() < 0.05 * coarse.norm()
+
+
+@pytest.mark.parametrize(("splines", "bound"), [(False, 0.05), (True, 1e-3)])
+def test_a_designed_operator_takes_the_same_step_on_a_finer_grid(
+    splines: bool, bound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for velocities between points, by cubic convolution; with splines for them too it is much closer."""
+    sample = Plane.sample
+    if splines:
+        monkeypatch.setattr(
+            Plane, "sample", lambda self, field, at, exact=False: sample(self, field, at, True)
+        )
+    torch.manual_seed(0)
+    options = TrainConfig(model="lfno", options={"width": 4, "modes": 3}).options
+    model = disturbed(build("lfno", 1, 32, **options)).double()
+    t = torch.arange(64, dtype=torch.float64) / 64 * 2 * torch.pi
+    field = (torch.sin(t)[:, None] * torch.cos(2 * t))[None, ..., None]
+    coarse = model.step(field[:, ::2, ::2])
+    assert (coarse[0] - field[:, ::2, ::2]).norm() > 0.1 * field.norm() / 2  # it is carried somewhere
+    fine = model.resampled(64).step(field)
+    for here, there in zip(coarse, fine, strict=True):
+        assert (there[:, ::2, ::2] - here).norm() < bound * here.norm()
 
 
 STARTS = [("dft", (16, 16)), ("dft", (16, 24)), ("dft", (24, 16)), ("dct", (16, 24)), ("dst", (16, 24))]
