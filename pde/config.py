@@ -9,6 +9,7 @@ from lab.config import ExperimentConfig, flag, settle
 from lab.errors import UserError
 from lab.registry import Registry
 from pde.models import MODELS, check_geometry, comparison
+from pde.models.options import designed
 from pde.problems import DEFAULT, PROBLEMS, ProblemName
 
 Recipe = Literal["markov", "fno", "map"]
@@ -79,6 +80,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
     """With --recipe markov: standard deviation of the noise on the normalised input."""
     symmetries: bool = False
     """Train on each sample under a random symmetry of the problem: mirror images, turns."""
+    first_frame: int | None = None
+    """With --recipe markov: the first frame to train on, from 0; the one that forecasts start from when not given."""
 
     def __post_init__(self) -> None:
         DataOptions.__post_init__(self)
@@ -99,8 +102,13 @@ class TrainConfig(DataOptions, ExperimentConfig):
             raise UserError(f"--noise must not be negative; {self.noise} is.")
         if self.symmetries and not problem.symmetries:
             raise UserError(f"--symmetries: none are known for {self.problem}; leave the option out.")
+        if self.first_frame is not None and self.first_frame < 0:
+            raise UserError(f"--first-frame counts from 0; {self.first_frame} is below.")
         if not self.every_model:
+            settle(self, options=designed(self.options, problem.design))
             check_geometry(self.model, self.options, problem.geometry)
+            if self.options.get("transport") and problem.static:
+                raise UserError(f"--transport: nothing is carried in {self.problem}; leave the option out.")
 
     @property
     def in_frames(self) -> int:

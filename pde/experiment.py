@@ -8,6 +8,8 @@ from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
 from data.fields.layout import Grid
+from lab import budget
+from lab.errors import UserError
 from lab.experiment import Experiment
 from pde.augment import random_images
 from pde.config import TrainConfig
@@ -34,6 +36,32 @@ class Training(Experiment):
         if self.config.symmetries:
             batch = random_images(PROBLEMS[self.config.problem].symmetries, *batch)
         return super().training_step(batch, batch_index)
+
+    def on_train_batch_start(self, batch: list[Tensor], batch_index: int) -> None:
+        """Transforms that begin to learn late cost nothing before."""
+        net = self.model.net
+        if net.transform_from > 0 and self.trainer.world_size == 1:
+            net.learn_transforms(self._transforms_learn)
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if not self._transforms_learn:
+            # Several processes must agree on what has gradients, so there all have them, and they are dropped here.
+            for parameter in self.model.net.transform_parameters():
+                parameter.grad = None
+
+    def pace(self, data: Dataset[Any], validation: Dataset[Any], minutes: float) -> budget.Pace:
+        """The mean pace of a run of `minutes`, in which steps take longer once the transforms learn."""
+        net = self.model.net
+        if not (net.transform_from > 0 and net.transform_parameters()):
+            return budget.measure(self, data, validation, minutes=minutes)
+        net.learn_transforms(False)
+        before = budget.measure(self, data, validation, minutes=minutes / 2)
+        net.learn_transforms(True)
+        return before.then(budget.measure(self, data, validation, minutes=minutes / 2), net.transform_from)
+
+    @property
+    def _transforms_learn(self) -> bool:
+        return self.global_step >= self.model.net.transform_from * self.total_steps
 
     def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
         """The relative error of the whole forecast."""
@@ -112,7 +140,13 @@ def make_training(config: TrainConfig, samples: Samples, grid: Grid) -> tuple[Tr
     forecaster = Forecaster(net, config.in_frames, residual=config.recipe == "markov", fields=fields)
     if config.recipe == "fno":
         return Rollout(forecaster, config, grid), TensorDataset(*samples)
+    first = PROBLEMS[config.problem].frames_in - 1 if config.first_frame is None else config.first_frame
     trajectories = torch.cat(samples, dim=3)
+    if first > trajectories.shape[3] - 2:
+        raise UserError(
+            f"--first-frame {first}: there are {trajectories.shape[3]} frames, and a step needs two."
+        )
+    trajectories = trajectories[..., first:, :]
     forecaster.normalise_like(trajectories)
     frames = trajectories.permute(0, 3, 1, 2, 4).contiguous()
     now, following = frames[:, :-1].flatten(0, 1), frames[:, 1:].flatten(0, 1)

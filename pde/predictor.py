@@ -67,6 +67,8 @@ class Forecaster(Predictor):
         next = last + s * net((frames - mean) / std)      residual
         next = mean + std * net((frames - mean) / std)    otherwise
 
+    A network that carries its fields gives the carried frame, in place of the last, and what is added to it.
+
     Without `normalise_like` (the fno recipe) mean is 0 and std is 1.
     """
 
@@ -83,10 +85,14 @@ class Forecaster(Predictor):
 
     def forward(self, frames: Tensor) -> Tensor:
         """The frame after (batch, row, column, in_frames, field): (batch, row, column, 1, field)."""
-        out: Tensor = self.net(((frames - self.mean) / self.std).flatten(3))[..., None, :]
+        normalised = ((frames - self.mean) / self.std).flatten(3)
+        carried, new = self.net.step(normalised)
+        new = new[..., None, :]
+        if self.net.transports:
+            return self.mean + self.std * carried[..., None, :] + self.change * new
         if self.residual:
-            return frames[..., -1:, :] + self.change * out
-        return self.mean + self.std * out
+            return frames[..., -1:, :] + self.change * new
+        return self.mean + self.std * new
 
     def rollout(self, first: Tensor, steps: int) -> Tensor:
         """The `steps` frames after the given ones, of which there are at least in_frames, each from those before it."""

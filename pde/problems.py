@@ -1,7 +1,8 @@
 """The problems that operators are trained on; importing this needs no torch."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from data.fields.geometry import Box, Geometry, Move, Sphere
 from data.fields.options import short
@@ -29,21 +30,36 @@ class Symmetry:
     """Fields that change their sign."""
     vector: bool = False
     """Whether the two fields are components of a vector, which change places when the axes do."""
+    shift: tuple[float, float] = (0.0, 0.0)
+    """How far along the periodic axes a transposed or turned field is taken from, as shares of the periods:
+    w(y + a, x + b), or w(a - x, b - y) after half a turn."""
 
     def order(self, fields: "Tensor") -> int:
-        """After how many repetitions all is as before: 2, or the points around a periodic axis."""
+        """How many images there are, counting the field itself: 2, or the points along a periodic axis."""
         kind, _, axis = self.move.partition(" ")
-        return fields.shape[AXES[axis]] if kind == "turn" else 2
+        return fields.shape[AXES.get(axis, 1)] if kind == "turn" else 2
 
-    def image(self, fields: "Tensor", steps: "Tensor") -> "Tensor":
-        """Each sample after a number of repetitions of its own, less than the order."""
+    def image(self, fields: "Tensor", steps: "Tensor", *, inverse: bool = False) -> "Tensor":
+        """Each sample after a number of moves of its own, less than the order; or the way back from there."""
         kind, _, axis = self.move.partition(" ")
         if kind == "turn":
+            steps = -steps if inverse else steps
+            if axis == "diagonally":
+                return _turned(_turned(fields, 1, steps), 2, -steps)
             return _turned(fields, AXES[axis], steps)
-        image = fields.transpose(*AXES.values()) if kind == "transpose" else fields.flip(AXES[axis])
+        image = self._moved(fields, kind, axis, inverse)
         image = image.flip(-1) if self.vector else image.clone()
         image[..., list(self.odd)] *= -1
         return image.where((steps == 1).view(-1, *[1] * (fields.ndim - 1)), fields)
+
+    def _moved(self, fields: "Tensor", kind: str, axis: str, inverse: bool) -> "Tensor":
+        both = tuple(AXES.values())
+        a, b = (round(share * fields.shape[axis]) for share, axis in zip(self.shift, both, strict=True))
+        if kind == "mirror":
+            return fields.flip(AXES[axis])
+        if kind == "half":  # is its own inverse
+            return fields.flip(both).roll((a + 1, b + 1), both)
+        return fields.transpose(*both).roll((a, b) if inverse else (-b, -a), both)
 
 
 def _turned(fields: "Tensor", axis: int, steps: "Tensor") -> "Tensor":
@@ -69,6 +85,7 @@ class Problem:
         options: the options of `python -m pde.train` that its generator has, too.
         case: the option whose values are columns of its table; none if the table has a single column.
         symmetries: every symmetry of the problem is a product of these.
+        design: options of models that suit it, where they are not chosen.
     """
 
     name: ProblemName
@@ -81,6 +98,7 @@ class Problem:
     options: tuple[str, ...] = ("resolution",)
     case: str | None = None
     symmetries: tuple[Symmetry, ...] = ()
+    design: Mapping[str, Any] = field(default_factory=lambda: {"coordinates": "geometry"})
 
     def case_name(self, value: float | None) -> str:
         """A column of its table, as names of files and columns have it: `nu1e-5`, or the problem's own name."""
@@ -94,7 +112,7 @@ class Problem:
 PROBLEMS: dict[str, Problem] = {
     problem.name: problem
     for problem in (
-        Problem(  # its forcing leaves no mirror images
+        Problem(
             "navier-stokes",
             "Navier-Stokes flow, periodic",
             "data.navier_stokes",
@@ -103,6 +121,20 @@ PROBLEMS: dict[str, Problem] = {
             frames_in=10,
             options=("nu", "precision", "max_grid"),
             case="nu",
+            # The forcing sin 2 pi (x + y) + cos 2 pi (x + y) depends on x + y alone. Vorticity is odd in a mirror, and
+            # the forcing changes its sign half a period further.
+            symmetries=(
+                Symmetry("turn diagonally"),
+                Symmetry("half turn", shift=(0.25, 0.0)),
+                Symmetry("transpose", odd=(0,), shift=(0.25, 0.25)),
+            ),
+            design={
+                "coordinates": "diagonal",
+                "transport": True,
+                "shear": True,
+                "form": "per-frequency",
+                "modes_y": 16,
+            },
         ),
         Problem(
             "darcy",
@@ -124,6 +156,7 @@ PROBLEMS: dict[str, Problem] = {
                 Symmetry("mirror columns", odd=(1,)),
                 Symmetry("transpose", vector=True),
             ),
+            design={"coordinates": "geometry", "transport": True},
         ),
         Problem(
             "shallow-water",
@@ -137,6 +170,7 @@ PROBLEMS: dict[str, Problem] = {
                 Symmetry("mirror rows", odd=(1,)),
                 Symmetry("turn columns"),
             ),
+            design={"coordinates": "geometry", "transport": True},
         ),
     )
 }

@@ -27,8 +27,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     with Run.open(config, split.describe()) as folder:
         plan = Plan.stored(folder)
         if plan is None and config.minutes is not None:
-            pace = budget.measure(training, data, validation, minutes=config.minutes)
-            plan = budget.fitting(config.minutes, pace)
+            plan = budget.fitting(config.minutes, training.pace(data, validation, config.minutes))
         best = fit(training, data, validation, folder, plan=plan)
         say(f"relative error of the forecasts of {len(validation)} validation samples {best['error']:.4f}")
         say("python -m pde.eval compares the finished runs on the test samples")

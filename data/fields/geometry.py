@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 Boundary = Literal["periodic", "walls"]
 Latitudes = Literal["legendre-gauss", "equiangular"]
 """Grids as torch-harmonics names them: the zeros of a Legendre polynomial, or equal steps from pole to pole."""
-Move = Literal["mirror rows", "mirror columns", "transpose", "turn rows", "turn columns"]
+Move = Literal[
+    "mirror rows", "mirror columns", "transpose", "half turn", "turn rows", "turn columns", "turn diagonally"
+]
+"""Turns move a field along periodic axes; diagonally, as far back along columns as ahead along rows. Half a turn is
+that of a torus about a point, x to -x and y to -y."""
 Regions = dict[str, tuple[float, float]]
 
 
@@ -62,6 +66,10 @@ class Geometry(ABC):
     @abstractmethod
     def positions(self, rows: "Tensor", columns: "Tensor") -> "Tensor":
         """The place of every point (row, column), rounded so that equal places are equal."""
+
+    @abstractmethod
+    def features(self, rows: int, columns: int) -> "Tensor":
+        """Smooth functions on the domain that tell its points apart: (row, column, feature), float64."""
 
     @abstractmethod
     def picture(self, field: "Tensor") -> "Tensor":
@@ -119,6 +127,7 @@ class Box(Geometry):
         moves: dict[Move, bool] = {"mirror rows": True, "mirror columns": True}
         moves |= {"transpose": self.rows == self.columns}
         moves |= {"turn rows": self.rows == "periodic", "turn columns": self.columns == "periodic"}
+        moves |= dict.fromkeys(("half turn", "turn diagonally"), not any(self.bounded))
         return tuple(move for move, possible in moves.items() if possible)
 
     @property
@@ -144,6 +153,17 @@ class Box(Geometry):
             for points, bounded in zip((rows, columns), self.bounded, strict=True)
         )
         return x[:, None].minimum(y).round(decimals=9)
+
+    def features(self, rows: int, columns: int) -> "Tensor":
+        """Sine and cosine of a periodic axis; from -1 to 1 between walls."""
+        import torch
+
+        x, y = self.coordinates(rows, columns)
+        found = []
+        for points, bounded in zip((x[:, None], y[None]), self.bounded, strict=True):
+            angle = 2 * torch.pi * points
+            found += [2 * points - 1] if bounded else [angle.sin(), angle.cos()]
+        return torch.stack([feature.expand(rows, columns) for feature in found], -1)
 
     def picture(self, field: "Tensor") -> "Tensor":
         """x to the right, y upwards."""
@@ -196,6 +216,14 @@ class Sphere(Geometry):
 
     def positions(self, rows: "Tensor", columns: "Tensor") -> "Tensor":
         return (90 - rows.rad2deg()).round(decimals=6)[:, None].expand(-1, len(columns))
+
+    def features(self, rows: int, columns: int) -> "Tensor":
+        """The Cartesian coordinates of the points of the unit sphere."""
+        import torch
+
+        theta, phi = self.coordinates(rows, columns)
+        ring, height = theta.sin()[:, None], theta.cos()[:, None]
+        return torch.stack((ring * phi.cos(), ring * phi.sin(), height.expand(rows, columns)), -1)
 
     def picture(self, field: "Tensor") -> "Tensor":
         """The map, north above."""

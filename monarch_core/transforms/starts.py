@@ -136,6 +136,23 @@ class Random(ComplexWaves):
         return pairs[0][None], pairs[1][None]
 
 
+class PerAxis(Start):
+    """A start for x and another for y, where the domain ends along one axis and is periodic along the other.
+
+    y goes first, as it does in every plane whose transforms stay fixed.
+    """
+
+    def __init__(self, x: str | Start, y: str | Start) -> None:
+        self.x, self.y = find_start(x), find_start(y)
+        self.stays_because = self.x.stays_because or self.y.stays_because
+
+    def first(self, n: int, out: int, modes: int) -> Tables:
+        return self.y.first(n, out, modes)
+
+    def second(self, n: int, out: int, modes: int, lines: int) -> Tables:
+        return self.x.second(n, out, modes, lines)
+
+
 _starts: dict[str, Callable[[], Start]] = {"random": Random}
 
 

@@ -1,8 +1,10 @@
 """F-FNO (Tran et al. 2023): each axis by itself, and the residual after the feed-forward."""
 
 from monarch_core import AxisTransform
+from pde.models.parts.coordinates import Coordinates
 from pde.models.parts.factorised import FactorisedOperator
 from pde.models.parts.resolution import Resolution, sides
+from pde.models.parts.transport import Transport
 
 
 class FFNO(FactorisedOperator):
@@ -18,10 +20,23 @@ class FFNO(FactorisedOperator):
         modes: int = 12,
         depth: int = 4,
         expansion: int = 2,
+        coordinates: Coordinates | None = None,
+        transport: Transport | None = None,
     ) -> None:
         rows, columns = sides(resolution)
         axes = (
             AxisTransform(rows, modes),
             AxisTransform(columns, modes),
         )  # nothing to learn, so all layers share them
-        super().__init__(in_channels, resolution, width, modes, depth, expansion, lambda: axes, fields=fields)
+        super().__init__(
+            in_channels,
+            resolution,
+            width,
+            modes,
+            depth,
+            expansion,
+            lambda: axes,
+            fields=fields,
+            coordinates=coordinates,
+            transport=transport,
+        )

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from monarch_core import PlaneTransform
 from monarch_core.transforms.starts import Latitudes
+from pde.models.parts.coordinates import Coordinates
 from pde.models.parts.plain import PlainOperator
 from pde.models.parts.resolution import Resolution, sides
+from pde.models.parts.transport import Transport
 
 
 class FNO(PlainOperator):
@@ -17,6 +19,7 @@ class FNO(PlainOperator):
         start: the transform; dct and dst suit walls, sht the sphere.
         padding: rows and columns of zeros beyond the grid, as is done where a field is not periodic.
         latitudes: the grid of a sphere, for sht.
+        coordinates, transport: see `SpectralOperator`.
     """
 
     def __init__(
@@ -32,6 +35,8 @@ class FNO(PlainOperator):
         start: str = "dft",
         padding: Sequence[int] = (0, 0),
         latitudes: Latitudes = "legendre-gauss",
+        coordinates: Coordinates | None = None,
+        transport: Transport | None = None,
     ) -> None:
         rows, columns = sides(resolution)
         seen = rows + padding[0], columns + padding[1]
@@ -39,5 +44,14 @@ class FNO(PlainOperator):
             seen, modes, start=start, latitudes=latitudes
         )  # fixed, so one serves all layers
         super().__init__(
-            in_channels, resolution, width, depth, lambda: plane, batch_norm, fields=fields, padding=padding
+            in_channels,
+            resolution,
+            width,
+            depth,
+            lambda: plane,
+            batch_norm,
+            fields=fields,
+            padding=padding,
+            coordinates=coordinates,
+            transport=transport,
         )

@@ -6,19 +6,22 @@ from typing import Any, Literal
 from monarch_core import AxisTransform, PlaneTransform
 from monarch_core.transforms.starts import Latitudes
 from monarch_core.transforms.tables import Learn
+from pde.models.parts.coordinates import Coordinates
 from pde.models.parts.factorised import FactorisedOperator
 from pde.models.parts.latent import LatentOperator, coarse
 from pde.models.parts.plain import PlainOperator
 from pde.models.parts.resolution import Resolution, sides
 from pde.models.parts.spectral import SpectralOperator
+from pde.models.parts.transport import Transport
 
 Twin = Literal["latent", "fno", "ffno"]
-Form = Literal["separable", "monarch", "grid"]
+Form = Literal["separable", "monarch", "grid", "per-frequency"]
 
 FORMS: dict[str, tuple[Learn, Learn]] = {
     "separable": ("matrix", "matrix"),
     "monarch": ("monarch", "monarch"),
     "grid": ("per-frequency", "per-point"),
+    "per-frequency": ("per-frequency", "fixed"),
 }
 """What learns along x and along y."""
 
@@ -37,20 +40,25 @@ def mno(
     groups: int = 1,
     shared: bool = False,
     width: int = 20,
-    modes: int | Sequence[int] = 12,
+    modes: int = 12,
+    modes_y: int | None = None,
     depth: int = 4,
     expansion: int = 2,
     latent: Resolution | None = None,
     latitudes: Latitudes = "legendre-gauss",
     transform_lr: float = 1.0,
     transform_decay: float = 0.0,
+    transform_from: float = 0.0,
+    coordinates: Coordinates | None = None,
+    transport: Transport | None = None,
 ) -> SpectralOperator:
     """The operator that equals its Fourier twin when it starts at the DFT, and then learns its transforms.
 
     Arguments:
         twin: the architecture: that of layers on a coarse grid of their own (latent, the default), FNO's or F-FNO's.
         form: separable (one matrix for all rows, one for all columns), monarch (the same, each a Monarch matrix
-            of the axis's length), grid (a matrix for each row and each kept column).
+            of the axis's length), grid (a matrix for each row and each kept column), per-frequency (a matrix along x
+            for each frequency of y, which stays fixed: y is the axis along which the problem is symmetric).
         learn_x, learn_y: instead of what the form says, what learns along x and along y: fixed, matrix, monarch,
             per-frequency (a matrix for each frequency of the other axis), per-point. An axis along which the problem
             is symmetric is best fixed.
@@ -58,12 +66,14 @@ def mno(
         start: where the transforms begin.
         groups: groups of channels, each with its own transforms; one where an axis has a matrix per line.
         shared: whether all layers use the same transforms.
-        width, modes, depth, expansion: as in the twin; modes may be a number for x and one for y.
+        width, modes, depth, expansion: as in the twin; modes_y: modes along y, where they are other than those along x.
         latent: points of the coarse grid; half of the fine one's by default.
         latitudes: the grid of a sphere, for the start sht, which needs the grid form.
-        transform_lr, transform_decay: how the transforms learn; see `Model`.
+        transform_lr, transform_decay, transform_from: how the transforms learn; see `Model`.
+        coordinates, transport: see `SpectralOperator`.
     """
-    fine = sides(resolution)
+    fine, kept = sides(resolution), (modes, modes_y or modes)
+    surroundings: dict[str, Any] = {"fields": fields, "coordinates": coordinates, "transport": transport}
     operator: SpectralOperator
     along_x, along_y = learn_x or FORMS[form][0], learn_y or FORMS[form][1]
     if width % groups:
@@ -78,7 +88,7 @@ def mno(
     ) -> PlaneTransform:
         return PlaneTransform(
             grid,
-            modes,
+            kept,
             out=out,
             start=start,
             learn=(along_x, along_y),
@@ -92,9 +102,8 @@ def mno(
         return (lambda: common) if shared else make
 
     if twin == "ffno":
-        if not isinstance(modes, int):
-            raise ValueError("F-FNO keeps as many modes along x as along y; give one number.")
-        kept = modes
+        if modes_y not in (None, modes):
+            raise ValueError("F-FNO keeps as many modes along x as along y: leave modes_y out.")
         if shear:
             raise ValueError(
                 "sheared coordinates belong to a transform of the plane; F-FNO goes axis by axis."
@@ -102,18 +111,18 @@ def mno(
 
         def axes() -> tuple[AxisTransform, AxisTransform]:
             x, y = (
-                AxisTransform(n, kept, start=start, learn=learned, groups=groups)
+                AxisTransform(n, modes, start=start, learn=learned, groups=groups)
                 for n, learned in zip(fine, (along_x, along_y), strict=True)
             )
             return x, y
 
         make = once_if_shared(axes)
         operator = FactorisedOperator(
-            in_channels, resolution, width, modes, depth, expansion, make, fields=fields
+            in_channels, resolution, width, modes, depth, expansion, make, **surroundings
         )
     elif twin == "fno":
         make = once_if_shared(lambda: plane(fine, fine, groups, (shear, shear)))
-        operator = PlainOperator(in_channels, resolution, width, depth, make, fields=fields)
+        operator = PlainOperator(in_channels, resolution, width, depth, make, **surroundings)
     else:
         within = sides(latent or coarse(fine, modes, sphere=start == "sht"))
         operator = LatentOperator(
@@ -125,7 +134,8 @@ def mno(
             lambda: plane(fine, within, 1, (shear, False)),
             once_if_shared(lambda: plane(within, within, groups, (False, False))),
             lambda: plane(within, fine, 1, (False, shear)),
-            fields=fields,
+            **surroundings,
         )
     operator.transform_lr, operator.transform_decay = transform_lr, transform_decay
+    operator.transform_from = transform_from
     return operator

@@ -2,8 +2,10 @@
 
 from monarch_core import SphereTransform
 from monarch_core.transforms.starts import Latitudes
+from pde.models.parts.coordinates import Coordinates
 from pde.models.parts.plain import PlainOperator
 from pde.models.parts.resolution import Resolution, sides
+from pde.models.parts.transport import Transport
 
 
 class SFNO(PlainOperator):
@@ -22,8 +24,19 @@ class SFNO(PlainOperator):
         modes: int = 12,
         depth: int = 4,
         latitudes: Latitudes = "legendre-gauss",
+        coordinates: Coordinates | None = None,
+        transport: Transport | None = None,
     ) -> None:
         sphere = SphereTransform(
             sides(resolution), 2 * modes, latitudes=latitudes
         )  # fixed, so one serves all layers
-        super().__init__(in_channels, resolution, width, depth, lambda: sphere, fields=fields)
+        super().__init__(
+            in_channels,
+            resolution,
+            width,
+            depth,
+            lambda: sphere,
+            fields=fields,
+            coordinates=coordinates,
+            transport=transport,
+        )

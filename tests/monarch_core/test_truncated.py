@@ -7,7 +7,7 @@ import torch
 
 import monarch_core as mc
 from monarch_core import AxisTransform, PlaneTransform
-from monarch_core.transforms.starts import RealWaves, _starts
+from monarch_core.transforms.starts import PerAxis, RealWaves, _starts
 
 SHAPE, MODES = (16, 24), 5
 FORMS = {
@@ -327,6 +327,17 @@ def test_new_start_is_one_class_with_a_name(monkeypatch, assert_close):
     expected = (H @ field[0, ..., 0] @ H.T)[:6, :6].T.reshape(3, 2, 6).transpose(1, 2).reshape(-1, 1, 1, 2)
     for learn in ("fixed", "monarch"):
         assert_close(double((16, 16), 3, start="hadamard", learn=learn).analyse(field), expected)
+
+
+def test_each_axis_may_have_a_start_of_its_own(assert_close):
+    field = draw(3, *SHAPE, 2)
+    made = double(SHAPE, MODES, start=PerAxis("dct", "dft")).analyse(field)
+    along_y = torch.fft.rfft(field, dim=2, norm="ortho")[:, :, :MODES]
+    both = [scipy.fft.dct(part.numpy(), axis=1, norm="ortho") for part in (along_y.real, along_y.imag)]
+    pairs = torch.stack(
+        [torch.from_numpy(part)[:, : 2 * MODES] for part in both], -1
+    )  # batch, l, k, channel, 2
+    assert_close(made, pairs.permute(2, 1, 3, 0, 4).flatten(0, 1))
 
 
 def test_unknown_start_is_refused_by_name():

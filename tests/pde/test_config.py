@@ -1,5 +1,6 @@
 """Options: what does not fit together is refused in one sentence, and presets say only what differs."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +53,12 @@ def model(name: str, **options: Any) -> dict[str, Any]:
         (model("mno", padding=0.1) | {"problem": "darcy"}, "--padding does nothing with --model mno"),
         (model("mno", start="sht", form="grid"), "only works on the sphere, such as --problem shallow-water"),
         (model("sfno") | {"problem": "darcy"}, "only works on the sphere, such as --problem shallow-water"),
-        (model("mno", start="sht") | {"problem": "shallow-water"}, "add --form grid"),
+        (model("mno", start="sht", form="monarch") | {"problem": "shallow-water"}, "add --form grid"),
+        (model("mno", shear=True) | {"problem": "burgers-walls"}, "--shear works along x [+] y of a box"),
+        (model("fno", coordinates="diagonal") | {"problem": "darcy"}, "--coordinates diagonal works along"),
+        (model("fno", transport=True) | {"problem": "darcy"}, "nothing is carried in darcy"),
+        (model("mno", transform_from=1.5), "--transform-from is a share of the training, 0 to 1, not 1.5"),
+        (model("mno", form="per-frequency", groups=2), "one group of channels: leave --groups out"),
         (model("fno", start="random"), "take --model mno"),
         (model("fno", groups=2), "--groups does nothing with --model fno; it belongs to mno"),
         (model("fno", widht=2), "no model has an option --widht"),
@@ -62,12 +68,42 @@ def model(name: str, **options: Any) -> dict[str, Any]:
         ({"recipe": "fno", "problem": "shallow-water"}, "starts from its first"),
         ({"recipe": "map"}, "frames follow each other"),
         ({"nu": 1e-5, "problem": "darcy"}, "--nu does nothing with --problem darcy"),
-        ({"symmetries": True}, "--symmetries: none are known for navier-stokes"),
+        ({"first_frame": -1}, "--first-frame counts from 0"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(options, sentence):
     with pytest.raises(UserError, match=sentence):
         TrainConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("words", "settled"),
+    [
+        (
+            [],
+            {
+                "transport": True,
+                "coordinates": "diagonal",
+                "shear": True,
+                "form": "per-frequency",
+                "modes_y": 16,
+            },
+        ),
+        (["--transport", "false", "--coordinates", "plain"], {"transport": False, "coordinates": "plain"}),
+        (["--shear", "false", "--form", "grid"], {"shear": False, "form": "grid"}),
+        (["--modes", "8"], {"modes": 8, "modes_y": None}),
+        (["--modes", "8", "--modes-y", "10"], {"modes_y": 10}),
+        (["--groups", "5"], {"form": "separable", "shear": True}),
+        (["--twin", "ffno"], {"form": "separable", "shear": False, "modes_y": None, "transport": True}),
+        (["--model", "fno"], {"transport": True, "coordinates": "diagonal"}),
+        (["--problem", "darcy"], {"transport": None, "coordinates": "geometry", "form": None}),
+        (["--problem", "shallow-water"], {"transport": True, "coordinates": "geometry", "shear": None}),
+    ],
+)
+def test_what_is_left_open_suits_the_problem_and_what_is_chosen_stays(words, settled):
+    config = cli.parse(TrainConfig, words, prog="x")
+    assert {key: config.options[key] for key in settled} == settled
+    assert replace(config) == config  # and settling again changes nothing
 
 
 def test_table_names_the_models_it_has():

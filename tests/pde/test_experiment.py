@@ -1,5 +1,6 @@
 """The recipes: what they learn from, what their loss is, and how their parameters learn."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from data.fields.geometry import Box
 from data.fields.layout import Grid
+from lab.errors import UserError
 from pde.config import TrainConfig
 from pde.experiment import Markov, Rollout, make_training
 from pde.metrics import error_per_frame
@@ -29,10 +31,20 @@ def test_markov_pairs_are_consecutive_frames() -> None:
     trajectories = torch.randn(3, 16, 16, 12)
     training, data = make_training(config(recipe="markov"), *flow(trajectories))
     assert isinstance(training, Markov)
+    assert len(data) == 3 * 2  # type: ignore[arg-type]
+    now, following = data[2 + 1]
+    assert torch.equal(now[..., 0], trajectories[1, ..., 10])
+    assert torch.equal(following[..., 0], trajectories[1, ..., 11])
+
+
+def test_markov_begins_with_the_first_frame_that_it_is_told() -> None:
+    trajectories = torch.randn(3, 16, 16, 12)
+    early = replace(config(recipe="markov"), first_frame=0)
+    _, data = make_training(early, *flow(trajectories))
     assert len(data) == 3 * 11  # type: ignore[arg-type]
-    now, following = data[11 + 4]
-    assert torch.equal(now[..., 0], trajectories[1, ..., 4])
-    assert torch.equal(following[..., 0], trajectories[1, ..., 5])
+    assert torch.equal(data[11 + 4][0][..., 0], trajectories[1, ..., 4])
+    with pytest.raises(UserError, match="--first-frame 11: there are 12 frames"):
+        make_training(replace(early, first_frame=11), *flow(trajectories))
 
 
 def test_markov_noise_is_relative_to_the_spread_of_the_data() -> None:

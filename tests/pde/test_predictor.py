@@ -10,13 +10,22 @@ from lab import weights
 from lab.errors import UserError
 from pde.metrics import relative_error
 from pde.models import build
+from pde.models.parts.model import Model
 from pde.predictor import Forecaster, OneShot, from_header, load
 
 
-class Sum(nn.Module):
-    """A network whose answer is known: the sum of the frames it sees."""
+class Same(Model):
+    """A network whose answer is known: what it sees."""
 
-    resolution = (4, 4)
+    def __init__(self) -> None:
+        super().__init__(1, 4)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        return frames
+
+
+class Sum(Same):
+    """Another: the sum of the frames it sees."""
 
     def forward(self, frames: Tensor) -> Tensor:
         return frames.sum(-1, keepdim=True)
@@ -37,7 +46,7 @@ def test_forecast_starts_from_the_last_frame_given() -> None:
 @pytest.mark.parametrize("fields", [1, 3])
 def test_normalisation_is_undone(fields: int) -> None:
     trajectories = 5 + torch.tensor([3.0, 100.0, 0.1])[:fields] * torch.randn(6, 4, 4, 12, fields)
-    forecaster = Forecaster(nn.Identity(), in_frames=1, residual=False, fields=fields)
+    forecaster = Forecaster(Same(), in_frames=1, residual=False, fields=fields)
     forecaster.normalise_like(trajectories)
     frame = trajectories[..., :1, :]
     assert torch.allclose(forecaster(frame), frame, atol=1e-5)
@@ -45,7 +54,7 @@ def test_normalisation_is_undone(fields: int) -> None:
 
 def test_each_field_counts_alike() -> None:
     trajectories = 5 + torch.tensor([1e3, 1e-3]) * torch.randn(6, 8, 8, 12, 2)
-    forecaster = Forecaster(nn.Identity(), in_frames=1, residual=False, fields=2)
+    forecaster = Forecaster(Same(), in_frames=1, residual=False, fields=2)
     forecaster.normalise_like(trajectories)
     errors = []
     for field in range(2):
@@ -58,7 +67,7 @@ def test_each_field_counts_alike() -> None:
 
 
 def test_residual_adds_to_the_last_frame() -> None:
-    forecaster = Forecaster(nn.Identity(), in_frames=1, residual=True)
+    forecaster = Forecaster(Same(), in_frames=1, residual=True)
     forecaster.change.fill_(0.5)
     frame = torch.randn(2, 4, 4, 1, 1)
     assert torch.allclose(forecaster(frame), 1.5 * frame)
@@ -66,7 +75,7 @@ def test_residual_adds_to_the_last_frame() -> None:
 
 def test_one_shot_scales_input_and_answer_apart() -> None:
     given = 12 + 3 * torch.randn(6, 4, 4, 1, 1)
-    predictor = OneShot(nn.Identity())
+    predictor = OneShot(Same())
     predictor.normalise_like(given, 0.5 + 0.01 * given)  # the answer is the input, scaled
     assert torch.allclose(predictor.predict(given, 1), 0.5 + 0.01 * given, atol=1e-5)
 

@@ -9,9 +9,11 @@ from torch.nn.functional import linear
 
 from monarch_core import AxisTransform
 from monarch_core.pairs import product
-from pde.models.parts.pointwise import PointwiseNet, with_coordinates
-from pde.models.parts.resolution import Resolution, sides
+from pde.models.parts.coordinates import Coordinates
+from pde.models.parts.pointwise import PointwiseNet
+from pde.models.parts.resolution import Resolution
 from pde.models.parts.spectral import SpectralOperator
+from pde.models.parts.transport import Transport
 
 Axes = tuple[AxisTransform, AxisTransform]
 
@@ -60,14 +62,16 @@ class FactorisedOperator(SpectralOperator):
         axes: Callable[[], Axes],
         *,
         fields: int = 1,
+        coordinates: Coordinates | None = None,
+        transport: Transport | None = None,
     ) -> None:
-        super().__init__(in_channels, resolution)
-        self.lift = nn.Linear(in_channels + 2, width)
+        super().__init__(in_channels, resolution, fields, coordinates, transport)
+        self.lift = nn.Linear(in_channels + self.coordinates.channels, width)
         self.layers = nn.ModuleList(FactorisedLayer(width, modes, expansion, axes()) for _ in range(depth))
-        self.project_first, self.project_second = nn.Linear(width, 128), nn.Linear(128, fields)
+        self.project_first, self.project_second = nn.Linear(width, 128), nn.Linear(128, self.made_channels)
 
-    def forward(self, frames: Tensor) -> Tensor:
-        x = self.lift(with_coordinates(frames))
+    def made(self, frames: Tensor) -> Tensor:
+        x = self.lift(self.coordinates.beside(frames))
         for layer in self.layers:
             x = layer(x)
         # Two linear maps with nothing between them: multiplied with each other first, x passes only one.
@@ -79,7 +83,7 @@ class FactorisedOperator(SpectralOperator):
         return super().flops() + sum(cast(FactorisedLayer, layer).flops() for layer in self.layers)
 
     def resampled(self, resolution: Resolution) -> Self:
-        self.resolution = sides(resolution)
+        super().resampled(resolution)
         for layer in cast(list[FactorisedLayer], list(self.layers)):
             axes = zip(cast(Axes, tuple(layer.axes)), self.resolution, strict=True)
             layer.axes = nn.ModuleList(axis.resampled(n) for axis, n in axes)

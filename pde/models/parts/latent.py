@@ -8,9 +8,12 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, glu
 
 from monarch_core import PlaneTransform
-from pde.models.parts.pointwise import linear_flops, mix_points, with_coordinates
+from monarch_core.transforms.plane import shear
+from pde.models.parts.coordinates import Coordinates
+from pde.models.parts.pointwise import linear_flops, mix_points
 from pde.models.parts.resolution import Resolution, sides
 from pde.models.parts.spectral import SpectralMap, SpectralOperator
+from pde.models.parts.transport import Transport
 
 MakePlane = Callable[[], PlaneTransform]
 
@@ -47,6 +50,7 @@ class LatentOperator(SpectralOperator):
         x_{i+1} = x_i + P_i gelu(F_i x_i + V_i x_i)            F: the coarse grid
         y       = project(glu(D x + skip(frames, coordinates)))    D: back to the fine grid
 
+    Where fields are carried, D gives the velocities too, and the skip sees the fields where they have been carried to.
     E, F and D are truncated transform, channel matrices, way back. All of the field that the layers see is what the
     kept modes hold: a coarse grid carries that as well as the fine one, for a fraction of the work, and the fine
     scales of a forecast, which go wrong first, do not leak into the coarse ones. The fine grid is met
@@ -65,35 +69,51 @@ class LatentOperator(SpectralOperator):
         outward: MakePlane,
         *,
         fields: int = 1,
+        coordinates: Coordinates | None = None,
+        transport: Transport | None = None,
     ) -> None:
         """The transforms are those of E, of each layer and of D."""
-        super().__init__(in_channels, resolution)
+        super().__init__(in_channels, resolution, fields, coordinates, transport)
         self.latent = sides(latent)
-        self.lift = nn.Linear(2, width)
+        where = self.coordinates.channels
+        self.lift = nn.Linear(where, width)
         self.encoder = small_map(in_channels, width, inward())
+        self.shear = shear(self.latent) if self.encoder.plane.shear[0] else None
         self.layers = nn.ModuleList(LatentLayer(width, inner()) for _ in range(depth))
         self.head = HEAD * fields
-        self.decoder = small_map(width, self.head, outward())
-        self.skip = nn.Linear(in_channels + 2, self.head)
+        self.decoder = small_map(width, self.head + self.made_channels - fields, outward())
+        self.skip = nn.Linear(in_channels + where, self.head)
         self.project = nn.Linear(self.head // 2, fields)
 
-    def forward(self, frames: Tensor) -> Tensor:
+    def step(self, frames: Tensor) -> tuple[Tensor, Tensor]:
         x = self.encoder(frames)
-        x = x + mix_points(self.lift, with_coordinates(x[:1, ..., :0]))
+        x = x + mix_points(self.lift, self._coarse_coordinates(x))
         for layer in self.layers:
             x = layer(x)
-        x = self.decoder(x) + mix_points(self.skip, with_coordinates(frames))
-        return mix_points(self.project, glu(x))
+        decoded, last = self.decoder(x), frames[..., -self.fields :]
+        if self.transport is not None:
+            last = self.transport(last, decoded[..., self.head :])
+            frames = torch.cat((frames[..., : -self.fields], last), -1)
+        x = decoded[..., : self.head] + mix_points(self.skip, self.coordinates.beside(frames))
+        return last, mix_points(self.project, glu(x))
+
+    def _coarse_coordinates(self, x: Tensor) -> Tensor:
+        """The coordinates of the coarse grid, in the order of its points: sheared where the layers are."""
+        where = self.coordinates.on(*self.latent).to(x)
+        if self.shear is not None:
+            where = self.shear(where.flatten(0, 1).T).T.unflatten(0, self.latent)
+        return where[None]
 
     def flops(self) -> int:
         points, coarse_points = (rows * columns for rows, columns in (self.resolution, self.latent))
         at_points = linear_flops(self.skip, points) + linear_flops(self.project, points)
         at_points += linear_flops(self.layers, coarse_points) + linear_flops(self.lift, coarse_points)
-        return at_points + sum(part.flops() for part in self.spectral_parts())
+        carrying = 0 if self.transport is None else self.transport.flops()
+        return at_points + carrying + sum(part.flops() for part in self.spectral_parts())
 
     def resampled(self, resolution: Resolution) -> Self:
         """Change to another fine grid, in place; the coarse one stays."""
-        self.resolution = sides(resolution)
+        super().resampled(resolution)
         self.encoder.plane = self.encoder.plane.resampled(self.resolution, self.latent)
         self.decoder.plane = self.decoder.plane.resampled(self.latent, self.resolution)
         return self

@@ -3,7 +3,7 @@
 from typing import Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from monarch_core import Transform
@@ -19,10 +19,24 @@ class Model(nn.Module):
 
     transform_lr: float = 1.0
     transform_decay: float = 0.0
+    transform_from: float = 0.0
+    """The share of the training after which the transforms begin to learn."""
+    transports: bool = False
+    """Whether `step` carries the fields instead of leaving them where they are."""
 
     def __init__(self, in_channels: int, resolution: Resolution) -> None:
         super().__init__()
         self.in_channels, self.resolution = in_channels, sides(resolution)
+
+    def step(self, frames: Tensor) -> tuple[Tensor, Tensor]:
+        """What is there after a step without anything new, and what is new, both (batch, x, y, field)."""
+        new: Tensor = self(frames)
+        return frames[..., -new.shape[-1] :], new
+
+    def learn_transforms(self, learn: bool) -> None:
+        """Let the transforms learn, or keep them as they are."""
+        for parameter in self.transform_parameters():
+            parameter.requires_grad_(learn)
 
     def flops(self) -> int:
         """Real operations of one forward pass on one field."""

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, pad
 
 from monarch_core import PlaneTransform
-from pde.models.parts.pointwise import PointwiseNet, mix_points, with_coordinates
+from pde.models.parts.coordinates import Coordinates
+from pde.models.parts.pointwise import PointwiseNet, mix_points
 from pde.models.parts.resolution import Resolution, sides
 from pde.models.parts.spectral import SpectralMap, SpectralOperator
+from pde.models.parts.transport import Transport
 
 
 class PlainLayer(nn.Module):
@@ -42,15 +44,17 @@ class PlainOperator(SpectralOperator):
         *,
         fields: int = 1,
         padding: Sequence[int] = (0, 0),
+        coordinates: Coordinates | None = None,
+        transport: Transport | None = None,
     ) -> None:
-        super().__init__(in_channels, resolution)
+        super().__init__(in_channels, resolution, fields, coordinates, transport)
         self.padding = sides(padding)
-        self.lift = nn.Linear(in_channels + 2, width)
+        self.lift = nn.Linear(in_channels + self.coordinates.channels, width)
         self.layers = nn.ModuleList(PlainLayer(width, plane(), batch_norm) for _ in range(depth))
-        self.project = PointwiseNet(width, 128, fields, "gelu")
+        self.project = PointwiseNet(width, 128, self.made_channels, "gelu")
 
-    def forward(self, frames: Tensor) -> Tensor:
-        x = mix_points(self.lift, with_coordinates(frames))
+    def made(self, frames: Tensor) -> Tensor:
+        x = mix_points(self.lift, self.coordinates.beside(frames))
         if any(self.padding):
             below, beside = self.padding
             x = pad(x, (0, 0, 0, beside, 0, below))
@@ -64,7 +68,7 @@ class PlainOperator(SpectralOperator):
         return projected
 
     def resampled(self, resolution: Resolution) -> Self:
-        self.resolution = sides(resolution)
+        super().resampled(resolution)
         for part in self.spectral_parts():
             part.plane = part.plane.resampled(self.resolution)
         return self

@@ -1,4 +1,4 @@
-"""What happens at each point by itself: coordinates in, channels out. Channels are the last axis."""
+"""What happens at each point by itself. Channels are the last axis."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -12,14 +12,6 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": gelu, "relu": relu
 
 ROWS_AT_ONCE = 2048
 """Points whose hidden layer is in the cache at the same time."""
-
-
-def with_coordinates(field: Tensor) -> Tensor:
-    """(batch, x, y, channel) with x and y, from 0 to 1, as two more channels."""
-    batch, n, m, _ = field.shape
-    x = torch.linspace(0, 1, n, device=field.device, dtype=field.dtype)[:, None].expand(n, m)
-    y = torch.linspace(0, 1, m, device=field.device, dtype=field.dtype)[None, :].expand(n, m)
-    return torch.cat((field, torch.stack((x, y), -1).expand(batch, n, m, 2)), dim=-1)
 
 
 def mix_points(layer: nn.Linear, x: Tensor) -> Tensor:

@@ -1,14 +1,17 @@
 """What the spectral operators share: analyse, mix the channels of each mode, synthesise."""
 
 from collections.abc import Iterator
+from typing import Self
 
 from torch import Tensor, nn
 
 from monarch_core import AxisTransform, PlaneTransform
 from monarch_core.pairs import product
+from pde.models.parts.coordinates import Coordinates
 from pde.models.parts.model import Model
 from pde.models.parts.pointwise import linear_flops
 from pde.models.parts.resolution import Resolution, sides
+from pde.models.parts.transport import Transport
 
 
 class SpectralMap(nn.Module):
@@ -37,11 +40,43 @@ class SpectralOperator(Model):
     """Rows and columns of zeros that the layers see beyond the grid."""
     layers: nn.ModuleList
 
+    def __init__(
+        self,
+        in_channels: int,
+        resolution: Resolution,
+        fields: int,
+        coordinates: Coordinates | None,
+        transport: Transport | None,
+    ) -> None:
+        super().__init__(in_channels, resolution)
+        self.fields, self.transport = fields, transport
+        self.coordinates = Coordinates() if coordinates is None else coordinates
+        self.transports = transport is not None
+
+    @property
+    def made_channels(self) -> int:
+        """What the network makes at every point: the fields and, where they are carried, velocities."""
+        return self.fields + (0 if self.transport is None else self.transport.VELOCITIES)
+
+    def made(self, frames: Tensor) -> Tensor:
+        """(batch, x, y, channel) to all that the network makes."""
+        raise NotImplementedError
+
+    def forward(self, frames: Tensor) -> Tensor:
+        return self.step(frames)[1]
+
+    def step(self, frames: Tensor) -> tuple[Tensor, Tensor]:
+        made, last = self.made(frames), frames[..., -self.fields :]
+        if self.transport is None:
+            return last, made
+        return self.transport(last, made[..., self.fields :]), made[..., : self.fields]
+
     def flops(self) -> int:
         (rows, columns), (below, beside) = self.resolution, self.padding
         lifting = linear_flops(self, rows * columns) - linear_flops(self.layers, rows * columns)
         at_points = lifting + linear_flops(self.layers, (rows + below) * (columns + beside))
-        return at_points + sum(part.flops() for part in self.spectral_parts())
+        carrying = 0 if self.transport is None else self.transport.flops()
+        return at_points + carrying + sum(part.flops() for part in self.spectral_parts())
 
     def spectral_parts(self) -> Iterator[SpectralMap]:
         """Where transforms are applied."""
@@ -51,7 +86,8 @@ class SpectralOperator(Model):
         if any(self.padding):
             return "its padding is a number of points"
         rows, columns = sides(resolution)
-        for module in self.modules():
+        apart = set() if self.transport is None else set(self.transport.modules())
+        for module in (module for module in self.modules() if module not in apart):
             if isinstance(module, PlaneTransform):
                 reason = module.not_resampled_because((rows, columns))
             elif isinstance(module, AxisTransform):
@@ -61,3 +97,9 @@ class SpectralOperator(Model):
             if reason:
                 return reason
         return None
+
+    def resampled(self, resolution: Resolution) -> Self:
+        self.resolution = sides(resolution)
+        if self.transport is not None:
+            self.transport = self.transport.resampled(self.resolution)
+        return self

@@ -1,0 +1,313 @@
+"""Transport: a field carried by velocities that a network gives.
+
+Fine scales of a flow are carried by it rather than made anew in every step, and no truncated transform can move them.
+Here a network gives two velocities at every point, one for each half of the step. They point to where a value comes
+from, against the flow. Points are followed back along the characteristics, by the midpoint rule in each half, and the
+field is sampled where they come from:
+
+    b   = later(x + later(x) / 2)                   the second half of the step, back from x
+    a   = earlier(x + earlier(x) / 2)               the first half
+    x'  = x + b + a(x + b)
+    moved(x) = (1 + K) field (x')
+
+K is a learned filter, a convolution that begins at zero; it mends what sampling and diffusion do to each
+wavenumber. It assumes that something is carried, not which equation carries it.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import grid_sample
+
+from data.fields.geometry import Box, Geometry, Sphere
+from monarch_core import PlaneTransform
+from monarch_core.transforms.starts import PerAxis
+from monarch_core.transforms.tables import interpolated
+
+REACH = 1 / 8
+"""How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
+MARGIN = 3
+"""Rows and columns beyond the grid that a spline may need."""
+TINY = 1e-20
+"""Keeps the root of a square differentiable at zero."""
+
+
+class Surface(ABC, nn.Module):
+    """A grid on which points move: the positions of its points, what a displacement does, and values between them."""
+
+    vectors: int
+    """Components of a position."""
+
+    @abstractmethod
+    def points(self) -> Tensor:
+        """The positions of the points, (x, y, component)."""
+
+    @abstractmethod
+    def vector(self, velocity: Tensor) -> Tensor:
+        """Two numbers per point (batch, x, y, 2) as displacements of positions (batch, x, y, component)."""
+
+    @abstractmethod
+    def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
+        """Where a displacement leads from a position."""
+
+    @abstractmethod
+    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
+        """A field (batch, x, y, channel) at positions (batch, x, y, component).
+
+        `exact`: by a cubic spline, on the axes of a box that are periodic one through twice as many points, which the
+        Fourier series gives. Otherwise by cubic convolution, which is quicker.
+        """
+
+    def origins(self, velocities: Tensor) -> Tensor:
+        """The positions from which each point is reached: velocities (batch, x, y, 4), of the earlier half first."""
+        points = self.points()
+        halves = [self.vector(part) for part in velocities.split(2, dim=-1)]
+        earlier, later = (self.sample(half, self.moved(points, half / 2)) for half in halves)
+        halfway = self.moved(points, later)
+        return self.moved(halfway, self.sample(earlier, halfway))
+
+
+class Plane(Surface):
+    """A box; positions are (row, column) in points. Periodic axes wrap around, at walls positions are clamped."""
+
+    vectors = 2
+    base: Tensor
+    spline0: Tensor
+    spline1: Tensor
+
+    def __init__(self, resolution: tuple[int, int], geometry: Box) -> None:
+        super().__init__()
+        self.resolution, self.walls = resolution, geometry.bounded
+        rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
+        _constant(self, "base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
+        for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
+            spline = spline_between_walls(n) if wall else spline_around(2 * n) @ upsampling(n)
+            _constant(self, f"spline{axis}", spline)
+
+    def points(self) -> Tensor:
+        return self.base
+
+    def vector(self, velocity: Tensor) -> Tensor:
+        rows, columns = self.resolution
+        return velocity * velocity.new_tensor([REACH * rows, REACH * columns])
+
+    def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
+        return position.to(displacement.dtype) + displacement
+
+    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
+        image, places = field.permute(0, 3, 1, 2), []
+        if exact:
+            image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
+        for axis, (n, wall) in enumerate(zip(self.resolution, self.walls, strict=True)):
+            place = position[..., axis]
+            # Walls are half a point beyond the first and the last point.
+            place = place.clamp(-0.5, n - 0.5) if wall else _wrapped(place, n)
+            places.append((2 if exact and not wall else 1) * place + MARGIN)
+            image = _beyond_walls(image, axis - 2) if wall else _around(image, axis - 2)
+        return (spline_values if exact else bicubic_values)(image, places[0], places[1])
+
+
+class Globe(Surface):
+    """A sphere; positions are points of the unit sphere in space, displacements lead along great circles."""
+
+    vectors = 3
+    base: Tensor
+    east: Tensor
+    south: Tensor
+    colatitudes: Tensor
+    spline: Tensor
+    meridian: Tensor
+
+    def __init__(self, resolution: tuple[int, int], geometry: Sphere) -> None:
+        super().__init__()
+        self.resolution = resolution
+        theta, phi = geometry.coordinates(*resolution)
+        self.poles = int(
+            geometry.latitudes == "equiangular"
+        )  # rows that meridians share with their other side
+        sin_phi, cos_phi = phi.sin().expand(resolution), phi.cos().expand(resolution)
+        cos_theta = theta.cos()[:, None].expand(resolution)
+        sin_theta = theta.sin()[:, None].expand(resolution)
+        zero = torch.zeros(resolution, dtype=torch.float64)
+        _constant(self, "base", torch.stack((sin_theta * cos_phi, sin_theta * sin_phi, cos_theta), -1))
+        _constant(self, "east", torch.stack((-sin_phi, cos_phi, zero), -1))
+        _constant(self, "south", torch.stack((cos_theta * cos_phi, cos_theta * sin_phi, -sin_theta), -1))
+        _constant(self, "colatitudes", theta)
+        _constant(self, "spline", spline_around(resolution[1]))
+        _constant(self, "meridian", spline_around(2 * (resolution[0] - self.poles))[: resolution[0]])
+
+    def points(self) -> Tensor:
+        return self.base
+
+    def vector(self, velocity: Tensor) -> Tensor:
+        """Components to the south and to the east."""
+        angle = REACH * torch.pi * velocity
+        return angle[..., :1] * self.south.to(velocity) + angle[..., 1:] * self.east.to(velocity)
+
+    def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
+        p = position.to(displacement.dtype)
+        tangent = displacement - (displacement * p).sum(-1, keepdim=True) * p
+        angle = (tangent.square().sum(-1, keepdim=True) + TINY).sqrt()
+        return angle.cos() * p + (angle.sin() / angle) * tangent
+
+    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
+        columns, image = self.resolution[1], field.permute(0, 3, 1, 2)
+        if exact:
+            image = image @ self.spline.to(field.dtype).mT
+            # A meridian goes on beyond the pole, half a turn away, and closes to a circle.
+            circle = torch.cat((image, self._beyond(image).flip(-2)), -2)
+            image = self.meridian.to(field.dtype) @ circle
+        beyond = self._beyond(image)
+        image = torch.cat((beyond[..., :MARGIN, :].flip(-2), image, beyond[..., -MARGIN:, :].flip(-2)), -2)
+        x, y, z = position.unbind(-1)
+        ring = (x.square() + y.square() + TINY).sqrt()
+        column = _wrapped(torch.atan2(y, x) * (columns / (2 * torch.pi)), columns)
+        sampled = spline_values if exact else bicubic_values
+        return sampled(_around(image, -1), self._row(torch.atan2(ring, z)) + MARGIN, column + MARGIN)
+
+    def _beyond(self, image: Tensor) -> Tensor:
+        """The rows as meridians meet them beyond the poles: half a turn away, without the poles themselves."""
+        rows = self.resolution[0]
+        return image.roll(self.resolution[1] // 2, -1)[..., self.poles : rows - self.poles, :]
+
+    def _row(self, theta: Tensor) -> Tensor:
+        """The row of a colatitude, a number between rows; the rows beyond the poles mirror the first and the last."""
+        known = self.colatitudes.to(theta)
+        first, last = known[self.poles], known[-1 - self.poles]
+        known = torch.cat((-first[None], known, 2 * torch.pi - last[None]))
+        above = torch.searchsorted(known, theta.detach().contiguous()).clamp(1, len(known) - 1)
+        low, high = known[above - 1], known[above]
+        return above - 2 + (theta - low) / (high - low)
+
+
+def surface(resolution: tuple[int, int], geometry: Geometry) -> Surface:
+    """The surface of a geometry."""
+    if isinstance(geometry, Sphere):
+        return Globe(resolution, geometry)
+    assert isinstance(geometry, Box)
+    return Plane(resolution, geometry)
+
+
+class Transport(nn.Module):
+    """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), after a learned filter."""
+
+    VELOCITIES = 4
+    """Channels that a network gives: a velocity for each half of the step."""
+
+    def __init__(self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1) -> None:
+        super().__init__()
+        self.geometry, self.surface = geometry, surface(resolution, geometry)
+        # Cosines along an axis that ends, where a Fourier series would see a jump.
+        start = PerAxis(*("dct" if ends else "dft" for ends in geometry.bounded))
+        self.transform = PlaneTransform(resolution, (resolution[0] // 2, resolution[1] // 2), start=start)
+        # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
+        self.filter = nn.Parameter(torch.zeros(self.transform.num_modes, fields, 1, 1))
+
+    def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
+        filtered = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
+        return self.surface.sample(filtered, self.surface.origins(velocities), exact=True)
+
+    def resampled(self, resolution: tuple[int, int]) -> "Transport":
+        """The same on another grid; frequencies that are new there pass the filter unchanged."""
+        fields = self.filter.shape[1]
+        new = Transport(resolution, self.geometry, fields).to(self.filter)
+        (x, y), (new_x, new_y) = self.transform.modes, new.transform.modes
+        old = self.filter.detach().view(y, 2 * x, fields)
+        made = new.filter.data.view(new_y, 2 * new_x, fields)
+        along_x, along_y = min(x, new_x), min(y, new_y)
+        if self.geometry.bounded[0]:  # cosines, the smoothest first
+            made[:along_y, : 2 * along_x] = old[:along_y, : 2 * along_x]
+        else:  # frequencies from 0 up, then those below 0
+            made[:along_y, :along_x] = old[:along_y, :along_x]
+            made[:along_y, -along_x:] = old[:along_y, -along_x:]
+        return new
+
+    def flops(self) -> int:
+        """Real operations on one sample: the filter, and 16 points for each value between points."""
+        (rows, columns), fields = self.transform.grid, self.filter.shape[1]
+        values = (3 * self.surface.vectors + fields) * rows * columns
+        there, back = self.transform.analysis.flops(fields), self.transform.synthesis.flops(fields)
+        return there + back + 2 * 16 * values
+
+
+def upsampling(n: int) -> Tensor:
+    """The matrix (2n, n) that interpolates a periodic function by its Fourier series, float64."""
+    points = torch.eye(n, dtype=torch.float64)
+    return interpolated(torch.stack((points, torch.zeros_like(points)), -1), 2 * n, axis=0)[..., 0]
+
+
+def spline_around(n: int) -> Tensor:
+    """The matrix from the values of a periodic function to the coefficients of its cubic spline, float64."""
+    eye = torch.eye(n, dtype=torch.float64)
+    return torch.linalg.inv((4 * eye + eye.roll(1, 0) + eye.roll(-1, 0)) / 6)
+
+
+def spline_between_walls(n: int) -> Tensor:
+    """The same of a function that is mirrored at walls half a point beyond its first and last point."""
+    eye = torch.eye(n, dtype=torch.float64)
+    beside = torch.diag(torch.ones(n - 1, dtype=torch.float64), 1)
+    values = 4 * eye + beside + beside.T
+    values[0, 0] = values[-1, -1] = 5
+    return torch.linalg.inv(values / 6)
+
+
+def spline_values(coefficients: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """The cubic spline (batch, channel, row, column) at places in points: (batch, x, y, channel).
+
+    Along an axis the four weights of a cubic B-spline are positive, so two pairs of neighbours are each one linear
+    interpolation (Sigg and Hadwiger 2005): four bilinear samplings, which every device has, instead of 16 points.
+    """
+    batch, channels, height, width = coefficients.shape
+    half = coefficients.dtype in (torch.bfloat16, torch.float16)  # would lose the place of a point
+    image = coefficients.float() if half else coefficients
+    place = torch.stack((column, row)).to(image.dtype)
+    whole = place.detach().floor()
+    t = place - whole
+    t2 = t * t
+    t3 = t2 * t
+    lower = (5 - 3 * (t + t2) + 2 * t3) / 6  # weight of the first pair
+    upper = 1 - lower
+    pairs = torch.stack((whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 * lower), whole + 1 + t3 / (6 * upper)), 1)
+    scale = image.new_tensor([2 / (width - 1), 2 / (height - 1)]).view(2, 1, 1, 1, 1)
+    x, y = (pairs * scale - 1).unbind(0)  # each (pair, batch, x, y)
+    weights = torch.stack((lower, upper), 1)
+    shape = (2, 2, *row.shape)
+    grid = torch.stack((x[None].expand(shape), y[:, None].expand(shape)), -1).flatten(0, 1)
+    four = grid.transpose(0, 1).flatten(1, 2)  # the four places of a point below each other: one call for all
+    sampled = grid_sample(image, four, align_corners=True).view(batch, channels, 4, *row.shape[1:])
+    weight = (weights[1][:, None] * weights[0][None]).flatten(0, 1).transpose(0, 1)
+    return (sampled * weight[:, None]).sum(2).to(coefficients.dtype).permute(0, 2, 3, 1)
+
+
+def bicubic_values(image: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """Cubic convolution in one call, for velocities: quicker than a spline and less accurate.
+
+    The kernel that devices have (a = -0.75) is of first order between points, by up to a twentieth of the change from
+    one point to the next; a network that learns its velocities learns to live with that.
+    """
+    height, width = image.shape[-2:]
+    half = image.dtype in (torch.bfloat16, torch.float16)
+    values = image.float() if half else image
+    place = torch.stack((column * (2 / (width - 1)) - 1, row * (2 / (height - 1)) - 1), -1).to(values.dtype)
+    sampled = grid_sample(values, place, mode="bicubic", align_corners=True)
+    return sampled.to(image.dtype).permute(0, 2, 3, 1)
+
+
+def _wrapped(place: Tensor, n: int) -> Tensor:
+    """A place on a circle of n points, from 0 to n."""
+    return place - n * (place.detach() / n).floor()
+
+
+def _around(image: Tensor, axis: int) -> Tensor:
+    n = image.shape[axis]
+    return torch.cat((image.narrow(axis, n - MARGIN, MARGIN), image, image.narrow(axis, 0, MARGIN)), axis)
+
+
+def _beyond_walls(image: Tensor, axis: int) -> Tensor:
+    before, after = image.narrow(axis, 0, MARGIN), image.narrow(axis, image.shape[axis] - MARGIN, MARGIN)
+    return torch.cat((before.flip(axis), image, after.flip(axis)), axis)
+
+
+def _constant(module: nn.Module, name: str, value: Tensor) -> None:
+    module.register_buffer(name, value, persistent=False)

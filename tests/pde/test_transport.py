@@ -1,0 +1,326 @@
+"""Transport against exact solutions, its filter against torch.fft, and its splines against scipy."""
+
+from collections.abc import Iterator
+from math import pi
+
+import numpy as np
+import pytest
+import torch
+from scipy.ndimage import map_coordinates
+from torch import Tensor
+
+from data.fields.geometry import Box, Geometry, Sphere
+from pde.models.parts.transport import (
+    MARGIN,
+    REACH,
+    Plane,
+    Transport,
+    spline_around,
+    spline_between_walls,
+    spline_values,
+    upsampling,
+)
+
+TORUS, WALLS = Box(), Box("walls", "walls")
+GRIDS: list[tuple[Geometry, tuple[int, int]]] = [
+    (TORUS, (16, 16)),
+    (TORUS, (9, 15)),
+    (WALLS, (16, 12)),
+    (Box("walls", "periodic"), (12, 16)),
+    (Box("periodic", "walls"), (12, 16)),
+    (Sphere(), (12, 24)),
+    (Sphere("equiangular"), (13, 24)),
+]
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Iterator[None]:
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def mesh(geometry: Geometry, resolution: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    x, y = torch.meshgrid(*geometry.coordinates(*resolution), indexing="ij")
+    return x, y
+
+
+def as_field(values: Tensor) -> Tensor:
+    return values[None, ..., None]
+
+
+def waves(x: Tensor, y: Tensor) -> Tensor:
+    """A smooth function on the torus."""
+    return torch.cos(2 * pi * (3 * x + y)) + torch.sin(2 * pi * (x - 4 * y) + 0.3)
+
+
+# Exact solutions
+
+
+@pytest.mark.parametrize(("geometry", "resolution"), GRIDS)
+def test_a_field_that_nothing_moves_stays_as_it_is(geometry: Geometry, resolution: tuple[int, int]) -> None:
+    field = torch.randn(2, *resolution, 3)
+    if geometry == Sphere("equiangular"):  # a pole is one point, whatever its longitude
+        field[:, 0], field[:, -1] = field[:, :1, 0], field[:, -1:, 0]
+    still = Transport(resolution, geometry, fields=3)(field, torch.zeros(2, *resolution, 4))
+    rounding = 1e-8 if isinstance(geometry, Sphere) else 1e-10  # roots near a pole are smoothed by TINY
+    assert (still - field).abs().max() < rounding
+
+
+@pytest.mark.parametrize("resolution", [(48, 48), (40, 56)])
+def test_a_rigid_motion_on_the_torus_moves_the_field(resolution: tuple[int, int]) -> None:
+    x, y = mesh(TORUS, resolution)
+    halves = torch.tensor([0.31, -1.7, 4.4, 0.83])  # the second half leads around the torus
+    moved = Transport(resolution, TORUS)(as_field(waves(x, y)), halves.expand(1, *resolution, 4))
+    expected = waves(x + REACH * (0.31 + 4.4), y + REACH * (-1.7 + 0.83))
+    assert (moved - as_field(expected)).abs().max() < 1e-4
+
+
+def taylor_green(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    return (
+        torch.sin(2 * pi * x) * torch.cos(2 * pi * y),
+        -torch.cos(2 * pi * x) * torch.sin(2 * pi * y),
+    )
+
+
+def carried_back(x: Tensor, y: Tensor, time: float, steps: int = 64) -> tuple[Tensor, Tensor]:
+    """Where points of a Taylor-Green vortex come from, by Runge-Kutta of order four."""
+    h = -time / steps
+    for _ in range(steps):
+        a = taylor_green(x, y)
+        b = taylor_green(x + h / 2 * a[0], y + h / 2 * a[1])
+        c = taylor_green(x + h / 2 * b[0], y + h / 2 * b[1])
+        d = taylor_green(x + h * c[0], y + h * c[1])
+        x = x + h / 6 * (a[0] + 2 * b[0] + 2 * c[0] + d[0])
+        y = y + h / 6 * (a[1] + 2 * b[1] + 2 * c[1] + d[1])
+    return x, y
+
+
+def error_in_a_vortex(surface: type[Plane], n: int, time: float) -> float:
+    """Of a scalar that a Taylor-Green vortex winds up, against characteristics followed finely."""
+    x, y = mesh(TORUS, (n, n))
+    transport = Transport((n, n), TORUS)
+    transport.surface = surface((n, n), TORUS)
+
+    def scalar(x: Tensor, y: Tensor) -> Tensor:
+        return torch.cos(2 * pi * x) + torch.sin(2 * pi * (x + y))
+
+    half = -torch.stack(taylor_green(x, y), -1) * (time / 2 / REACH)
+    with torch.no_grad():
+        moved = transport(as_field(scalar(x, y)), torch.cat((half, half), -1)[None])
+    return float((moved - as_field(scalar(*carried_back(x, y, time)))).abs().max())
+
+
+class SplinedVelocities(Plane):
+    """Velocities between points by splines too, so that characteristics are the only source of error."""
+
+    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
+        return super().sample(field, position, exact=True)
+
+
+def test_a_vortex_winds_up_a_scalar() -> None:
+    assert error_in_a_vortex(Plane, 128, 0.02) < 2e-3
+
+
+def test_characteristics_are_of_third_order_in_a_step() -> None:
+    long, short = (error_in_a_vortex(SplinedVelocities, 96, time) for time in (0.12, 0.06))
+    assert 6.5 < long / short < 9.5
+
+
+def turned(points: Tensor, axis: Tensor, angle: float) -> Tensor:
+    """Points in space, turned about a unit vector (Rodrigues)."""
+    along = (points @ axis)[..., None] * axis
+    across = torch.linalg.cross(axis.expand_as(points), points)
+    return along + np.cos(angle) * (points - along) + np.sin(angle) * across
+
+
+@pytest.mark.parametrize("sphere", [Sphere(), Sphere("equiangular")])
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.48, -0.6, 0.64)])
+def test_a_solid_rotation_of_the_sphere_turns_the_field(sphere: Sphere, axis: tuple[float, ...]) -> None:
+    """Also across the poles, where longitudes jump."""
+    resolution, angle, about = (49, 96), 0.15, torch.tensor(axis)
+    points = sphere.features(*resolution)
+    theta, phi = mesh(sphere, resolution)
+    east = torch.stack((-phi.sin(), phi.cos(), torch.zeros_like(phi)), -1)
+    south = torch.stack((theta.cos() * phi.cos(), theta.cos() * phi.sin(), -theta.sin()), -1)
+    rate = torch.linalg.cross(about.expand_as(points), points) * (angle / 2)
+    half = torch.stack(((rate * south).sum(-1), (rate * east).sum(-1)), -1) / (REACH * pi)
+
+    def field(p: Tensor) -> Tensor:
+        x, y, z = p.unbind(-1)
+        return torch.stack((x * y + z, x**2 * z - y), -1)
+
+    moved = Transport(resolution, sphere, fields=2)(field(points)[None], torch.cat((half, half), -1)[None])
+    expected = field(turned(points, about, angle))
+    assert (expected - field(points)).abs().max() > 0.1
+    # Gauss's rows keep an uneven distance across the poles, which a spline by rows does not know.
+    assert (moved[0] - expected).abs().max() < (2e-3 if sphere.latitudes == "equiangular" else 5e-3)
+
+
+def test_a_filter_on_the_sphere_commutes_with_turns_of_longitude() -> None:
+    transport = Transport((12, 24), Sphere())
+    with torch.no_grad():
+        transport.filter.normal_()
+    field, velocities = torch.randn(2, 12, 24, 1), 0.3 * torch.randn(2, 12, 24, 4)
+    made = transport(field, velocities).roll(5, 2)
+    assert (transport(field.roll(5, 2), velocities.roll(5, 2)) - made).norm() < 1e-9 * made.norm()
+
+
+@pytest.mark.parametrize("geometry", [WALLS, Box("walls", "periodic"), Box("periodic", "walls")])
+def test_points_that_would_come_from_beyond_a_wall_come_from_the_wall(geometry: Box) -> None:
+    resolution = (12, 16)
+    field = torch.randn(3, *resolution, 2)
+    moved = Transport(resolution, geometry, fields=2)(field, 20 * torch.randn(3, *resolution, 4))
+    assert moved.isfinite().all()
+    coefficients = field.permute(0, 3, 1, 2)
+    for axis, (n, wall) in enumerate(zip(resolution, geometry.bounded, strict=True)):
+        matrix = spline_between_walls(n) if wall else spline_around(2 * n) @ upsampling(n)
+        coefficients = (matrix @ coefficients.movedim(2 + axis, -2)).movedim(-2, 2 + axis)
+    lowest, highest = coefficients.amin((-2, -1)), coefficients.amax((-2, -1))
+    assert (moved >= lowest[:, None, None] - 1e-9).all()
+    assert (moved <= highest[:, None, None] + 1e-9).all()
+
+
+def test_at_a_wall_all_that_lies_beyond_has_the_value_of_the_wall() -> None:
+    x, _ = mesh(WALLS, (32, 8))
+    outward = torch.zeros(1, 32, 8, 4)
+    outward[..., 0] = outward[..., 2] = 50.0  # far beyond x = 1
+    moved = Transport((32, 8), WALLS)(as_field(torch.cos(pi * x)), outward)
+    assert (moved + 1).abs().max() < 1e-5
+
+
+# Filter
+
+
+@pytest.mark.parametrize("resolution", [(16, 16), (12, 20)])
+def test_the_filter_on_the_torus_multiplies_frequencies(resolution: tuple[int, int]) -> None:
+    rows, columns = resolution
+    transport = Transport(resolution, TORUS, fields=2)
+    with torch.no_grad():
+        transport.filter.normal_()
+    field = torch.randn(3, *resolution, 2)
+    multipliers = torch.zeros(rows, columns // 2 + 1, 2)
+    multipliers[:, : columns // 2] = transport.filter.detach().view(columns // 2, rows, 2).transpose(0, 1)
+    spectrum = torch.fft.rfft2(field, dim=(1, 2))
+    expected = field + torch.fft.irfft2(spectrum * multipliers, s=resolution, dim=(1, 2))
+    made = transport(field, torch.zeros(3, *resolution, 4))
+    assert (made - expected).norm() < 1e-10 * expected.norm()
+
+
+@pytest.mark.parametrize("finer", [True, False])
+@pytest.mark.parametrize("geometry", [TORUS, WALLS, Box("walls", "periodic"), Box("periodic", "walls")])
+def test_on_another_grid_the_filter_does_the_same_to_what_both_grids_hold(geometry: Box, finer: bool) -> None:
+    coarse, fine = (12, 10), (36, 30)
+    here, there = (coarse, fine) if finer else (fine, coarse)
+    transport = Transport(here, geometry)
+    with torch.no_grad():
+        transport.filter.normal_()
+
+    def smooth(x: Tensor, y: Tensor) -> Tensor:
+        functions = []
+        for axis, wall in zip((x, y), geometry.bounded, strict=True):
+            if wall:
+                functions.append(1 + 0.7 * torch.cos(pi * axis) - torch.cos(4 * pi * axis))
+            else:
+                functions.append(1 + torch.sin(2 * pi * axis + 0.4) - 0.6 * torch.cos(4 * pi * axis))
+        return functions[0] * functions[1]
+
+    made = {
+        size: each(as_field(smooth(*mesh(geometry, size))), torch.zeros(1, *size, 4))[0]
+        for size, each in ((here, transport), (there, transport.resampled(there)))
+    }
+    common = made[fine][geometry.every(3)]
+    assert (common - made[coarse]).norm() < 1e-9 * made[coarse].norm()
+
+
+# Gradients
+
+
+@pytest.mark.parametrize(("geometry", "resolution"), [(TORUS, (4, 5)), (WALLS, (4, 4)), (Sphere(), (4, 6))])
+def test_gradients_of_fields_velocities_and_filter_are_right(
+    geometry: Geometry, resolution: tuple[int, int]
+) -> None:
+    transport = Transport(resolution, geometry)
+    weight = transport.filter
+
+    def made(field: Tensor, velocities: Tensor, filter: Tensor) -> Tensor:
+        inputs = (field, velocities)
+        result: Tensor = torch.func.functional_call(transport, {"filter": filter}, inputs)
+        return result
+
+    field = torch.randn(1, *resolution, 1, requires_grad=True)
+    velocities = (0.4 * torch.randn(1, *resolution, 4)).requires_grad_()
+    filter = (0.3 * torch.randn_like(weight)).requires_grad_()
+    assert torch.autograd.gradcheck(made, (field, velocities, filter), eps=1e-7, atol=1e-5)
+
+
+def test_a_gradient_at_rest_is_finite() -> None:
+    """Where no point moves, roots of squares have no slope of their own."""
+    transport = Transport((6, 12), Sphere())
+    velocities = torch.zeros(1, 6, 12, 4, requires_grad=True)
+    transport(torch.randn(1, 6, 12, 1), velocities).square().sum().backward()
+    assert velocities.grad is not None
+    assert velocities.grad.isfinite().all()
+    assert velocities.grad.abs().max() > 0
+
+
+# Splines
+
+
+def around(coefficients: Tensor) -> Tensor:
+    return torch.nn.functional.pad(coefficients, (MARGIN,) * 4, mode="circular")
+
+
+def spline(values: Tensor) -> Tensor:
+    """Coefficients of periodic values (batch, channel, row, column), with a margin."""
+    rows, columns = values.shape[-2:]
+    return around(spline_around(rows) @ values @ spline_around(columns).mT)
+
+
+def test_a_spline_passes_through_its_points() -> None:
+    values = torch.randn(2, 3, 9, 12)
+    row, column = torch.meshgrid(torch.arange(9.0), torch.arange(12.0), indexing="ij")
+    places = [(place + MARGIN).expand(2, 9, 12) for place in (row, column)]
+    assert (spline_values(spline(values), *places) - values.permute(0, 2, 3, 1)).abs().max() < 1e-12
+
+
+def test_a_periodic_spline_is_that_of_scipy() -> None:
+    values = torch.randn(9, 12)
+    row, column = 9 * torch.rand(40, 7), 12 * torch.rand(40, 7)
+    made = spline_values(spline(values[None, None]), (row + MARGIN)[None], (column + MARGIN)[None])
+    expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="grid-wrap")
+    assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-12
+
+
+def test_a_spline_between_walls_is_that_of_scipy() -> None:
+    values = torch.randn(9, 12)
+    coefficients = spline_between_walls(9) @ values @ spline_between_walls(12).mT
+    mirrored = np.pad(coefficients.numpy(), MARGIN, mode="symmetric")
+    row, column = 9 * torch.rand(40, 7) - 0.5, 12 * torch.rand(40, 7) - 0.5
+    made = spline_values(
+        torch.from_numpy(mirrored)[None, None], (row + MARGIN)[None], (column + MARGIN)[None]
+    )
+    expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="reflect")
+    assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
+
+
+def test_a_spline_is_of_fourth_order_between_its_points() -> None:
+    x, y = torch.rand(2, 1, 50, 50)
+    errors = []
+    for n in (48, 96):
+        coefficients = spline(waves(*mesh(TORUS, (n, n)))[None, None])
+        made = spline_values(coefficients, n * x + MARGIN, n * y + MARGIN)[..., 0]
+        errors.append(float((made - waves(x, y)).square().mean().sqrt()))
+    assert 13 < errors[0] / errors[1] < 19
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_twice_as_many_points_are_on_the_fourier_series(n: int) -> None:
+    x, finer = torch.arange(float(n)) / n, torch.arange(2.0 * n) / (2 * n)
+
+    def series(t: Tensor) -> Tensor:
+        return 1 + torch.sin(2 * pi * 3 * t) - torch.cos(2 * pi * t)
+
+    assert (upsampling(n) @ series(x) - series(finer)).abs().max() < 1e-12
+    assert upsampling(n)[::2].allclose(torch.eye(n), atol=1e-12)
