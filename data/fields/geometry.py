@@ -200,6 +200,8 @@ class Sphere(Geometry):
     @classmethod
     def of(cls, colatitudes: "Tensor") -> "Sphere":
         """The sphere whose rows have these colatitudes."""
+        from monarch_core.transforms.sphere import quadrature
+
         kinds: tuple[Latitudes, ...] = ("legendre-gauss", "equiangular")
         for kind in kinds:
             if quadrature(kind, len(colatitudes))[0].allclose(colatitudes.double(), atol=1e-6):
@@ -210,6 +212,8 @@ class Sphere(Geometry):
 
     def coordinates(self, rows: int, columns: int) -> "tuple[Tensor, Tensor]":
         import torch
+
+        from monarch_core.transforms.sphere import quadrature
 
         longitudes = 2 * torch.pi * torch.arange(columns, dtype=torch.float64) / columns
         return quadrature(self.latitudes, rows)[0], longitudes
@@ -230,30 +234,10 @@ class Sphere(Geometry):
         return field
 
     def weights(self, rows: "Tensor") -> "Tensor | None":
+        from monarch_core.transforms.sphere import quadrature
+
         weights = quadrature(self.latitudes, len(rows))[1]
         return weights / weights.mean()
-
-
-def quadrature(latitudes: Latitudes, n: int) -> "tuple[Tensor, Tensor]":
-    """Colatitudes from north to south and the weights of the integral over cos(colatitude); their sum is 2.
-
-    >>> theta, weights = quadrature("equiangular", 9)
-    >>> round(float((weights * theta.cos() ** 2).sum()), 12)  # the integral of x^2 from -1 to 1
-    0.666666666667
-    """
-    import numpy as np
-    import torch
-
-    if latitudes == "legendre-gauss":
-        x, weights = np.polynomial.legendre.leggauss(n)
-        return torch.from_numpy(np.arccos(x[::-1])), torch.from_numpy(weights[::-1].copy())
-    # Clenshaw and Curtis: the integral of the cosine series that passes through the points.
-    j = torch.arange(n, dtype=torch.float64)
-    k = torch.arange(1, (n - 1) // 2 + 1, dtype=torch.float64)
-    b = 2 - (2 * k == n - 1).double()
-    series = (b / (4 * k**2 - 1) * torch.cos(2 * torch.pi * k * j[:, None] / (n - 1))).sum(1)
-    inner = 2 - ((j == 0) | (j == n - 1)).double()
-    return torch.linspace(0, torch.pi, n, dtype=torch.float64), inner / (n - 1) * (1 - series)
 
 
 KINDS: dict[str, type[Geometry]] = {"box": Box, "sphere": Sphere}

@@ -5,9 +5,10 @@ import json
 import pytest
 import torch
 
-from data.fields.geometry import Box, Geometry, Sphere, from_dict, quadrature
+from data.fields.geometry import Box, Geometry, Sphere, from_dict
 from data.fields.layout import Grid
 from lab.errors import UserError
+from monarch_core.transforms.sphere import quadrature
 
 TORUS, CHANNEL, WALLS = Box(), Box("periodic", "walls"), Box("walls", "walls")
 ALL: list[Geometry] = [TORUS, CHANNEL, Box("walls", "periodic"), WALLS, Sphere(), Sphere("equiangular")]

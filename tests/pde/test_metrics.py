@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from data.fields.geometry import Box, Sphere, quadrature
+from data.fields.geometry import Box, Sphere
 from data.fields.layout import Grid
+from monarch_core.transforms.sphere import quadrature
 from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
 
 WALLS = Box("walls", "walls")
