@@ -60,10 +60,11 @@ class Reconstruction(Experiment):
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         decay = 0.0 if self.start else self.config.weight_decay
+        lr = cast(float, self.config.lr)  # settled by the recipe
         groups = []
         for factor, parameters in self.model.rates():
             if trained := [parameter for parameter in parameters if parameter.requires_grad]:
-                groups.append({"params": trained, "lr": factor * self.config.lr, "weight_decay": decay})
+                groups.append({"params": trained, "lr": factor * lr, "weight_decay": decay})
         return groups
 
     def optimizer_step(self, epoch: int, batch_index: int, optimizer: Any, closure: Any = None) -> None:

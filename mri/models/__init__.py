@@ -80,6 +80,17 @@ MODELS = Registry(
         title="U-Net",
     ),
     Entry(
+        "varnet",
+        "the end-to-end variational network, with small U-Nets and given coil maps",
+        "mri.models.varnet:VarNet",
+        options=(
+            Option("cascades", int, 6, "Unrolled steps, each with a U-Net of its own.", at_least=1),
+            Option("channels", int, 8, "Feature maps of the first level.", at_least=1),
+            Option("levels", int, 2, "Levels of each U-Net.", at_least=1),
+        ),
+        title="VarNet",
+    ),
+    Entry(
         "dc-sense",
         "SENSE with density compensation",
         "mri.models.dc_sense:DcSense",

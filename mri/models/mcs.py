@@ -1,4 +1,4 @@
-"""Monarch compressed sensing: an unrolled reconstruction whose sparsifying transform is a Monarch matrix that learns."""
+"""Monarch compressed sensing: the sparsifying transform of an unrolled reconstruction is a Monarch that learns."""
 
 from collections.abc import Iterator
 from math import log, sqrt

@@ -31,7 +31,7 @@ class PatchTransform(LinearOperator):
         self.matrix = matrix * (stride / self.patch)
         before = [self.patch - stride + moved for moved in offset]
         counts = [-(-(n + first) // stride) for n, first in zip(plane, before, strict=True)]
-        self.padded = [(count - 1) * stride + self.patch for count in counts]
+        self.padded = tuple((count - 1) * stride + self.patch for count in counts)
         (top, left), (ky, kz) = before, plane
         self.padding = [left, self.padded[1] - left - kz, top, self.padded[0] - top - ky]
         self.in_shape = plane
