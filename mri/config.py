@@ -44,6 +44,9 @@ class DataOptions:
     the spot."""
     acc: float = 2.0
     """Acceleration: points of the acquired grid per point sampled."""
+    mixed_acc: list[float] | None = None
+    """Accelerations to train on together, each with its own pool of --masks masks, so that one method serves them
+    all, as in --mixed-acc 2,4,8; validation and evaluation remain at --acc. Only --acc when not given."""
     num_train: int | None = None
     """Training scans (also --n-train), nested subsets by the published rule; all of them when not given."""
     mask: Kind = "poisson"
@@ -62,6 +65,11 @@ class DataOptions:
     """How many synthetic knees, where they are used."""
     knee_shape: tuple[int, int, int] = (32, 96, 40)
     """Matrix of the synthetic knees along (x, y, z), zero-padding included."""
+
+    @property
+    def training_accs(self) -> list[float]:
+        """Accelerations that training draws masks from."""
+        return self.mixed_acc or [self.acc]
 
     @property
     def echoes(self) -> list[int] | None:

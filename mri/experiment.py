@@ -31,8 +31,8 @@ class Reconstruction(Experiment):
         super().__init__(model, config)
         self.register_buffer("masks", masks, persistent=False)
         self.validation_masks = validation_masks
-        pulled = list(model.parameters()) if model.decays_to_start else []
-        self.start = [parameter.detach().clone() for parameter in pulled]
+        pulled = model.parameters() if model.decays_to_start else ()
+        self.start = {parameter: parameter.detach().clone() for parameter in pulled}
 
     def loss(self, batch: Slice) -> Tensor:
         positions = cast(Tensor, batch.position)  # the fields of a batch are those of a slice, stacked
@@ -60,15 +60,21 @@ class Reconstruction(Experiment):
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         decay = 0.0 if self.start else self.config.weight_decay
-        return [{"params": list(self.model.parameters()), "weight_decay": decay}]
+        lr = cast(float, self.config.lr)  # settled by the recipe
+        groups = []
+        for factor, parameters in self.model.rates():
+            if trained := [parameter for parameter in parameters if parameter.requires_grad]:
+                groups.append({"params": trained, "lr": factor * lr, "weight_decay": decay})
+        return groups
 
     def optimizer_step(self, epoch: int, batch_index: int, optimizer: Any, closure: Any = None) -> None:
         """A step, then decay towards the start, decoupled from the gradient as AdamW's towards zero is."""
         super().optimizer_step(epoch, batch_index, optimizer, closure)
-        rate = optimizer.param_groups[0]["lr"] * self.config.weight_decay
         with torch.no_grad():
-            for parameter, start in zip(self.model.parameters(), self.start, strict=False):
-                parameter.lerp_(start.to(parameter.device), rate)
+            for group in optimizer.param_groups if self.start else ():
+                for parameter in group["params"]:
+                    start = self.start[parameter].to(parameter.device)
+                    parameter.lerp_(start, group["lr"] * self.config.weight_decay)
 
 
 def header(method: Method, config: TrainConfig) -> dict[str, Any]:

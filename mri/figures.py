@@ -39,7 +39,7 @@ def figures(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path, dat
         name = MODELS[result.model].shown
         learned = result.predictor(scan.matrix_shape[1:]).method.cpu().learned_transform
         if learned is not None:
-            sampled = density(training_masks([scan], acc, kind, result.runs[-1].config["masks"]))
+            sampled = density(training_masks([scan], [acc], kind, result.runs[-1].config["masks"]))
             title = f"{name}, acceleration {acc:g}, N = {result.num_train} ({data})"
             path = folder / f"learned_{result.model}.png"
             paths.append(draw_learned(path, name, learned, sampled, title))

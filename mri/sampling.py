@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from data.masks.pool import MaskPool, pad
@@ -19,10 +20,10 @@ def mask_spec(scans: Sequence[Scan], acceleration: float, kind: Kind) -> MaskSpe
     return MaskSpec(kind, grids.pop(), acceleration)
 
 
-def training_masks(scans: Sequence[Scan], acceleration: float, kind: Kind, count: int) -> Tensor:
-    """`count` masks on the zero-padded grid, bool (count, ky, kz); made once, then read from disk."""
-    pool = MaskPool(mask_spec(scans, acceleration, kind))
-    return pad(pool.training(count), plane_of(list(scans)))
+def training_masks(scans: Sequence[Scan], accelerations: Sequence[float], kind: Kind, count: int) -> Tensor:
+    """`count` masks of each acceleration on the zero-padded grid, bool (masks, ky, kz); made once, then read."""
+    pools = [MaskPool(mask_spec(scans, acceleration, kind)) for acceleration in accelerations]
+    return pad(torch.cat([pool.training(count) for pool in pools]), plane_of(list(scans)))
 
 
 def evaluation_masks(scans: Sequence[Scan], acceleration: float, kind: Kind) -> dict[str, Tensor]:

@@ -32,8 +32,9 @@ def train(config: TrainConfig) -> dict[str, float]:
     with Run.open(config, source.describe(data.train_scans, data.validation_scans)) as folder:
         ky, kz = plane_of([*data.train_scans, *data.validation_scans])
         scans = ", ".join(scan.scan_id for scan in data.train_scans)
-        say(f"{config.model}, slices of {ky} x {kz}, acceleration {config.acc:g}, training scans: {scans}")
-        masks = training_masks(data.train_scans, config.acc, config.mask, config.masks)
+        accs = ", ".join(f"{acc:g}" for acc in config.training_accs)
+        say(f"{config.model}, slices of {ky} x {kz}, acceleration {accs}, training scans: {scans}")
+        masks = training_masks(data.train_scans, config.training_accs, config.mask, config.masks)
         method = build(config.model, (ky, kz), density(masks), **config.options)
         best = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
         if best:

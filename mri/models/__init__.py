@@ -51,11 +51,44 @@ MODELS = Registry(
         title="mSENSE",
     ),
     Entry(
+        "mcs",
+        "compressed sensing whose sparsifying transform is a Monarch matrix that learns",
+        "mri.models.mcs:MonarchCS",
+        options=(
+            Option("iterations", int, 8, "Unrolled iterations.", at_least=1),
+            Option("patch", int, 8, "Side of the patches, an even number of points.", at_least=2),
+            Option(
+                "transform",
+                Literal["learned", "fixed"],
+                "learned",
+                "A transform that starts at the 2-D DCT and learns, or stays there.",
+            ),
+            Option(
+                "shrinkage",
+                Literal["power", "soft"],
+                "power",
+                "Learn the exponents of the shrinkage, or shrink as soft thresholding does.",
+            ),
+        ),
+        title="MCS",
+    ),
+    Entry(
         "unet",
         "the fastMRI U-Net on the zero-filled image",
         "mri.models.unet:UNet",
         options=(Option("channels", int, 32, "Feature maps of the first level.", at_least=1),),
         title="U-Net",
+    ),
+    Entry(
+        "varnet",
+        "the end-to-end variational network, with small U-Nets and given coil maps",
+        "mri.models.varnet:VarNet",
+        options=(
+            Option("cascades", int, 6, "Unrolled steps, each with a U-Net of its own.", at_least=1),
+            Option("channels", int, 8, "Feature maps of the first level.", at_least=1),
+            Option("levels", int, 2, "Levels of each U-Net.", at_least=1),
+        ),
+        title="VarNet",
     ),
     Entry(
         "dc-sense",

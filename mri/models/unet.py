@@ -41,11 +41,15 @@ class UNet(Method):
         self.last = nn.Conv2d(channels, 2, 1)
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        zero_filled = torch.view_as_real(Sense(maps).adjoint(kspace)).movedim(-1, 1)
+        return self.network(Sense(maps).adjoint(kspace))
+
+    def network(self, image: Tensor) -> Tensor:
+        """The U-Net itself, from complex images (batch, ky, kz) to complex images."""
+        x = torch.view_as_real(image).movedim(-1, 1)
         # Instance normalisation forgets how bright a slice is, so it is taken out before and put back after,
         # as fastMRI's own pipeline does.
-        scale = zero_filled.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-12)
-        x = zero_filled / scale
+        scale = x.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-12)
+        x = x / scale
         skips = []
         for convolutions in self.down:
             x = convolutions(x)
@@ -58,6 +62,10 @@ class UNet(Method):
         return torch.view_as_complex((self.last(x) * scale).movedim(1, -1).contiguous())
 
     def flops(self, coils: int) -> int:
+        return sense_flops(self.plane, coils) + self.network_flops()
+
+    def network_flops(self) -> int:
+        """Real operations of the U-Net itself."""
         points = [(self.plane[0] >> level) * (self.plane[1] >> level) for level in range(len(self.down) + 1)]
         blocks = [
             *zip([*self.down, self.bottom], points, strict=True),
@@ -66,7 +74,7 @@ class UNet(Method):
         # Each input point of a 2 x 2 transposed convolution of stride 2 makes 4 outputs.
         blocks += zip([*self.rise], points[:0:-1], strict=True)
         convolving = sum(2 * weight.numel() * n for block, n in blocks for weight in block.parameters())
-        return sense_flops(self.plane, coils) + convolving + 2 * self.last.weight.numel() * points[0]
+        return convolving + 2 * self.last.weight.numel() * points[0]
 
 
 def _convolutions(before: int, after: int) -> nn.Sequential:

@@ -18,6 +18,7 @@ from mri.models.l1_wavelet import L1Wavelet
 from mri.models.msense import MSense, separable_compensation
 from mri.models.sense import Sense
 from mri.models.unet import UNet
+from mri.models.varnet import VarNet
 from mri.predictor import load
 
 TOLERANCE = {torch.complex64: 1e-5, torch.complex128: 1e-12}
@@ -207,6 +208,38 @@ def test_unet_knows_how_bright_a_slice_is(problem):
 def test_unet_refuses_slices_that_vanish_in_its_pools():
     with pytest.raises(UserError, match="at least 16 x 32"):
         UNet((16, 16))
+
+
+def test_varnet_has_two_sizes():
+    assert VarNet((512, 160)).num_parameters == 175_314
+    assert VarNet((96, 40), channels=27).num_parameters == 1_989_054
+
+
+def test_varnet_without_its_networks_is_landweber_iteration(problem):
+    given, method = problem((16, 12)), VarNet((16, 12), cascades=3, channels=2).double()
+    with torch.no_grad():
+        for parameter in method.refinements.parameters():
+            parameter.zero_()
+    image = torch.zeros_like(given.image)
+    for _ in range(4):
+        image = image + measurement(given).adjoint(given.kspace - measurement(given)(image))
+    assert relative(method(*given.inputs), image) < 1e-12
+
+
+def test_varnet_adds_what_its_networks_find(problem):
+    given, method = problem((16, 12)), VarNet((16, 12), cascades=1, channels=2).double()
+    zero_filled = Sense((16, 12))(*given.inputs)
+    residual = given.kspace - measurement(given)(zero_filled)
+    gradient = Sense((16, 12))(residual, *given.inputs[1:])
+    expected = (
+        zero_filled + gradient + method.refinements[0](*given.inputs)
+    )  # a U-Net on the zero-filled image
+    assert relative(method(*given.inputs), expected) < 1e-12
+
+
+def test_varnet_knows_how_bright_a_slice_is(problem):
+    given, method = problem((16, 12)), VarNet((16, 12), channels=2).double()
+    assert relative(method(7 * given.kspace, *given.inputs[1:]), 7 * method(*given.inputs)) < 1e-4
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -21,11 +21,18 @@ def test_evaluation_uses_the_mask_in_the_file_and_otherwise_the_scans_own(knees)
 
 def test_training_masks_lie_within_the_acquired_grid_and_differ(knees):
     scans = load_scans(knees, "train").scans
-    masks = training_masks(scans, 2.0, "random", 5)
+    masks = training_masks(scans, [2.0], "random", 5)
     ky, kz = scans[0].acquired_grid
     assert masks.shape == (5, 32, 24)
     assert abs(ky * kz / masks.sum((1, 2)).float() - 2.0).max() < 0.1
     assert len(masks.flatten(1).unique(dim=0)) == 5
+
+
+def test_pools_of_several_accelerations_count_alike(knees):
+    scans = load_scans(knees, "train").scans
+    mixed = training_masks(scans, [2.0, 4.0], "random", 3)
+    apart = [training_masks(scans, [acceleration], "random", 3) for acceleration in (2.0, 4.0)]
+    assert torch.equal(mixed, torch.cat(apart))
 
 
 def test_what_was_measured_is_what_is_not_zero(problem):

@@ -14,6 +14,7 @@ from lab.trainer import Plan
 from mri.config import RECIPES, TrainConfig
 from mri.experiment import Reconstruction, normalised
 from mri.models.dc_sense import DcSense
+from mri.models.mcs import MonarchCS
 from mri.models.msense import MSense
 from mri.models.sense import Sense
 from mri.predictor import load
@@ -63,6 +64,41 @@ def test_a_strong_pull_keeps_msense_at_its_start(knees, workplace):
     assert moved < 0.2 * max(float((free[name] - start[name]).abs().max()) for name in start)
 
 
+def test_mcs_learns_to_beat_sense_on_another_knee_at_two_accelerations(knees, workplace):
+    _, best = run_of(knees, name="c", model="mcs", options={"iterations": 4}, mixed_acc=[2.0, 4.0], lr=1e-3)
+    assert best["error"] < 0.5 * sense_error(knees)
+
+
+def test_kinds_of_parameters_learn_and_are_pulled_at_their_own_rates():
+    config = TrainConfig(model="mcs", lr=1e-3, weight_decay=0.1)
+    method = MonarchCS((32, 24))
+    experiment = Reconstruction(method, config, torch.ones(1, 32, 24), {})
+    groups = experiment.parameter_groups()
+    rates = {id(parameter): group["lr"] for group in groups for parameter in group["params"]}
+    assert len(rates) == len(list(method.parameters()))
+    assert rates[id(method.transform.monarch.L)] == pytest.approx(1e-2)
+    assert rates[id(method.theta)] == pytest.approx(5e-2)
+    assert rates[id(method.eta)] == pytest.approx(2.5e-2)
+
+    optimizer = torch.optim.SGD([group | {"weight_decay": 0.0} for group in groups])
+    with torch.no_grad():
+        method.theta += 1
+        method.eta += 1
+    theta, eta = method.theta.detach() - 1, method.eta.detach() - 1
+    experiment.optimizer_step(0, 0, optimizer, None)
+    assert torch.allclose(method.theta - theta, torch.tensor(1 - 5e-3))
+    assert torch.allclose(method.eta - eta, torch.tensor(1 - 2.5e-3))
+
+
+def test_a_fixed_transform_is_not_trained():
+    config = TrainConfig(model="mcs", options={"transform": "fixed"})
+    method = MonarchCS((32, 24), transform="fixed")
+    groups = Reconstruction(method, config, torch.ones(1, 32, 24), {}).parameter_groups()
+    trained = {id(parameter) for group in groups for parameter in group["params"]}
+    assert id(method.transform.monarch.R) not in trained
+    assert id(method.theta) in trained
+
+
 def test_density_start_begins_below_the_error_of_sense(knees, workplace):
     _, best = run_of(knees, name="density", options={"start": "density"}, lr=1e-9, epochs=1)
     assert best["error"] < sense_error(knees)
@@ -87,7 +123,7 @@ def test_a_resumed_run_ends_with_the_same_weights(knees, workplace, monkeypatch)
 
 def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees, monkeypatch):
     scans = Source(knees).scans("train", 1)
-    masks = training_masks(scans, 2.0, "random", 8)
+    masks = training_masks(scans, [2.0], "random", 8)
     losses = {}
     for candidate in DcSense.candidates:
         monkeypatch.setattr(DcSense, "candidates", (candidate,))

@@ -17,6 +17,13 @@ class LearnedTransform(NamedTuple):
     weights: Tensor
 
 
+class Rate(NamedTuple):
+    """Parameters that learn together: their learning rate is `factor` times the experiment's."""
+
+    factor: float
+    parameters: list[nn.Parameter]
+
+
 class Method(nn.Module, ABC):
     """A reconstruction of slices of one size (ky, kz).
 
@@ -55,6 +62,10 @@ class Method(nn.Module, ABC):
         """Take one of the candidates."""
         raise NotImplementedError
 
+    def rates(self) -> list[Rate]:
+        """Which parameters learn how quickly; all alike unless overridden."""
+        return [Rate(1.0, list(self.parameters()))]
+
     @property
     def learned_transform(self) -> LearnedTransform | None:
         """What figures show of a method that learns the map from a coil's k-space to its image; None for others."""
@@ -63,7 +74,7 @@ class Method(nn.Module, ABC):
     @property
     def num_parameters(self) -> int:
         """Real numbers that gradients train."""
-        return sum(parameter.numel() for parameter in self.parameters())
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
 
 
 class Tunable(Method):
