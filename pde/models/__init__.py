@@ -13,6 +13,7 @@ from pde.models.options import (
     LATENT,
     MODES,
     MODES_Y,
+    PUBLISHED,
     SHEAR,
     START,
     SURROUNDINGS,
@@ -49,7 +50,10 @@ def _mno_variants(geometry: Geometry) -> Variants:
 
 
 def _fno_variants(geometry: Geometry) -> Variants:
-    return {"": {}, "-padded": {"padding": 0.125}} if any(geometry.bounded) else {"": {}}
+    special = (
+        {"-padded": {"padding": 0.125}} if any(geometry.bounded) else {"-transport": {"transport": True}}
+    )
+    return {"": {}, **special}
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ MODELS = Registry(
             Option(
                 "batch_norm", bool, False, "Batch norm after each layer, as in the published parameter count."
             ),
-            *SURROUNDINGS,
+            *PUBLISHED,
         ),
         title="FNO",
         check=check_fixed,
@@ -107,14 +111,14 @@ MODELS = Registry(
         "ffno",
         "the factorised Fourier Neural Operator, residual after the feed-forward",
         "pde.models.ffno:FFNO",
-        options=(WIDTH, MODES, DEPTH, EXPANSION, *SURROUNDINGS),
+        options=(WIDTH, MODES, DEPTH, EXPANSION, *PUBLISHED),
         title="F-FNO",
     ),
     OperatorEntry(
         "sfno",
         "the spherical Fourier Neural Operator: harmonics of a sphere, weights per degree",
         "pde.models.sfno:SFNO",
-        options=(WIDTH, MODES, DEPTH, *SURROUNDINGS),
+        options=(WIDTH, MODES, DEPTH, *PUBLISHED),
         title="SFNO",
         variants=lambda geometry: {"": {}},
         sphere=True,

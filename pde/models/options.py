@@ -55,6 +55,8 @@ TRANSPORT = Option(
     "given.",
 )
 SURROUNDINGS = (COORDINATES, TRANSPORT)
+PUBLISHED = (COORDINATES, TRANSPORT.with_default(False))
+"""Those of operators that were published without transport, and have it where it is asked for."""
 TRANSFORMS = (
     Option(
         "twin",

@@ -502,7 +502,7 @@ def test_a_header_tells_defaults_and_the_grid(tmp_path: Any) -> None:
 
 
 ROWS = {
-    "navier-stokes": "mno lfno fno ffno unet tfnet resnet",
+    "navier-stokes": "mno lfno fno fno-transport ffno unet tfnet resnet",
     "darcy": "fno fno-padded lfno-dft lfno-dst lfno-dct mno-dft mno-dst mno-dct mno-swap",
     "burgers-walls": "fno fno-padded lfno-dft lfno-dst lfno-dct mno-dft mno-dst mno-dct mno-swap",
     "shallow-water": "fno fno-padded sfno lfno-dft lfno-sht mno-dft mno-sht mno-swap",
