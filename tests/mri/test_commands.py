@@ -167,7 +167,7 @@ def test_table_has_the_unet_in_the_few_shot_part_only():
     names = [each.name for each in planned(TableConfig(prefix="t"))]
     assert sum("unet" in name for name in names) == 4
     assert "t-msense-acc4-nall-seed0" in names
-    assert len(names) == len(set(names)) == 2 * 4 + 3 * 4
+    assert len(names) == len(set(names)) == 4 * 4 + 3 * 6
 
 
 def test_table_gives_an_option_to_every_method_that_has_it():
