@@ -104,6 +104,8 @@ def test_models_are_listed_with_the_papers_parameters(capsys):
         (["--model", "mesnse"], "did you mean msense?"),
         (["--data", "nowhere"], "--data names nowhere, but there is no such folder."),
         (["--n-train", "99"], "99 scans are wanted"),
+        (["--model", "mcs", "--patch", "7"], "--patch must be even, not 7"),
+        (["--mixed-acc", "2,0.5"], "needs an acceleration of at least 1.5, not 0.5"),
         (
             ["--model", "unet", "--steps", "3"],
             "--steps does nothing with --model unet; it belongs to msense.",
