@@ -196,7 +196,7 @@ def _with_bracketed_lists(config_class: type[Any], words: list[str]) -> list[str
 
     A command with positional arguments takes commas only: a word after a space could be one of those.
     """
-    hints = typing.get_type_hints(config_class)
+    hints = {name: without_none(hint) for name, hint in typing.get_type_hints(config_class).items()}
     lists = {f"--{name.replace('_', '-')}" for name, hint in hints.items() if typing.get_origin(hint) is list}
     several = not _positionals(config_class)
     result: list[str] = []
@@ -216,6 +216,8 @@ def _with_bracketed_lists(config_class: type[Any], words: list[str]) -> list[str
 
 
 def _bracketed(value: str) -> str:
+    if value == "null":
+        return value
     entries = (entry.strip("[] ") for entry in value.split(","))
     return f"[{','.join(entry for entry in entries if entry)}]"
 

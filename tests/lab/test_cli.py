@@ -93,6 +93,21 @@ def test_lists_are_words_or_commas_or_brackets(words):
     assert cli.parse(ListOptions, words, prog="x") == wanted
 
 
+@dataclass
+class OptionalList:
+    """A list that need not be given."""
+
+    accs: list[float] | None = None
+
+
+@pytest.mark.parametrize(
+    ("words", "accs"),
+    [([], None), (["--accs", "2,4"], [2.0, 4.0]), (["--accs=2,4"], [2.0, 4.0]), (["--accs", "null"], None)],
+)
+def test_a_list_that_may_be_absent_is_written_like_any_other(words, accs):
+    assert cli.parse(OptionalList, words, prog="x").accs == accs
+
+
 def test_a_word_after_a_list_is_the_positional_argument_where_there_is_one():
     config = cli.parse(FileAndList, ["--models", "mno,fno", "notes.h5"], prog="x")
     assert (config.models, config.file) == (["mno", "fno"], Path("notes.h5"))

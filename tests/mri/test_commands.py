@@ -104,6 +104,8 @@ def test_models_are_listed_with_the_papers_parameters(capsys):
         (["--model", "mesnse"], "did you mean msense?"),
         (["--data", "nowhere"], "--data names nowhere, but there is no such folder."),
         (["--n-train", "99"], "99 scans are wanted"),
+        (["--model", "mcs", "--patch", "7"], "--patch must be even, not 7"),
+        (["--mixed-acc", "2,0.5"], "needs an acceleration of at least 1.5, not 0.5"),
         (
             ["--model", "unet", "--steps", "3"],
             "--steps does nothing with --model unet; it belongs to msense.",
@@ -167,7 +169,7 @@ def test_table_has_the_unet_in_the_few_shot_part_only():
     names = [each.name for each in planned(TableConfig(prefix="t"))]
     assert sum("unet" in name for name in names) == 4
     assert "t-msense-acc4-nall-seed0" in names
-    assert len(names) == len(set(names)) == 2 * 4 + 3 * 4
+    assert len(names) == len(set(names)) == 4 * 4 + 3 * 6
 
 
 def test_table_gives_an_option_to_every_method_that_has_it():
