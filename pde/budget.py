@@ -28,7 +28,8 @@ def plan(config: TrainConfig, training: Training, data: Dataset[Any], validation
     """
     assert config.minutes is not None
     seconds = 60 * config.minutes
-    step, check = _seconds(training, data, validation, config.batch_size, TRIAL * seconds)
+    with torch.autocast("cpu", torch.bfloat16, enabled=config.precision == "bf16-mixed"):
+        step, check = _seconds(training, data, validation, config.batch_size, TRIAL * seconds)
     # At most one tenth of the time for validations, and no more of them than are needed to see the best.
     epochs = min(max(1, int(0.1 * seconds / check)), VALIDATIONS)
     chosen = Plan(epochs, max(1, int((seconds / epochs - check) / step)))

@@ -66,7 +66,7 @@ class Problem:
         shown: the field that figures show.
         frames_in: frames that are given before the forecast begins; of a static problem, the input.
         static: whether an input has one answer, instead of frames that follow each other.
-        options: the options of `python -m pde.train` that its generator has, too.
+        options: the options of `python -m pde.train` that its generator has, too, there without `solver_`.
         case: the option whose values are columns of its table; none if the table has a single column.
         symmetries: every symmetry of the problem is a product of these.
     """
@@ -101,7 +101,7 @@ PROBLEMS: dict[str, Problem] = {
             Box(),
             shown="vorticity",
             frames_in=10,
-            options=("nu", "precision", "max_grid"),
+            options=("nu", "solver_precision", "max_grid"),
             case="nu",
         ),
         Problem(

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad
 
-from data.scans.sense import Sense
 from lab.errors import UserError
 from mri.models.parts.method import Method, sense_flops
 
@@ -19,6 +18,7 @@ class UNet(Method):
     """
 
     any_plane = True
+    not_in_pairs_because = None
 
     def __init__(
         self, plane: tuple[int, int], density: Tensor | None = None, channels: int = 32, levels: int = 4
@@ -41,7 +41,8 @@ class UNet(Method):
         self.last = nn.Conv2d(channels, 2, 1)
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        zero_filled = torch.view_as_real(Sense(maps).adjoint(kspace)).movedim(-1, 1)
+        image = self.measurement(maps).adjoint(kspace)
+        zero_filled = (torch.view_as_real(image) if image.is_complex() else image).movedim(-1, 1)
         # Instance normalisation forgets how bright a slice is, so it is taken out before and put back after,
         # as fastMRI's own pipeline does.
         scale = zero_filled.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-12)
@@ -55,7 +56,8 @@ class UNet(Method):
         for rise, convolutions in zip(self.rise, self.up, strict=True):
             skip = skips.pop()
             x = convolutions(torch.cat([_as_large_as(skip, rise(x)), skip], 1))
-        return torch.view_as_complex((self.last(x) * scale).movedim(1, -1).contiguous())
+        pairs: Tensor = (self.last(x) * scale).movedim(1, -1)
+        return torch.view_as_complex(pairs.contiguous()) if image.is_complex() else pairs
 
     def flops(self, coils: int) -> int:
         points = [(self.plane[0] >> level) * (self.plane[1] >> level) for level in range(len(self.down) + 1)]
