@@ -8,9 +8,10 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from copy import deepcopy
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ def export(model: Exportable, path: Path) -> Path:
     check_name(path)
     with _quiet(), torch.no_grad(), atomic_path(path) as temporary:
         try:
-            _save(model, temporary)
+            with redirect_stderr(StringIO()):  # where torch prints the graph that it gave up on
+                _save(model, temporary)
         except Exception as error:  # the exporters have no exception in common
             reason = str(error).strip().split("\n")[0]
             raise UserError(

@@ -68,10 +68,10 @@ class DenseInPairs(InPairs):
         return 2 * batch * self.matrix.numel()
 
     def multiply(self, x: Tensor) -> Tensor:
-        return (x.flatten(-len(self.in_shape)) @ self.matrix.mT).unflatten(-1, self.out_shape)
+        return _split(x.flatten(-len(self.in_shape)) @ self.matrix.mT, -1, self.out_shape)
 
     def multiply_adjoint(self, y: Tensor) -> Tensor:
-        return (y.flatten(-len(self.out_shape)) @ self.matrix).unflatten(-1, self.in_shape)
+        return _split(y.flatten(-len(self.out_shape)) @ self.matrix, -1, self.in_shape)
 
 
 class EachPart(InPairs):
@@ -106,11 +106,11 @@ class MonarchInPairs(InPairs):
 
     def multiply(self, x: Tensor) -> Tensor:
         y: Tensor = self.monarch(_padded(x, self.monarch.in_features).flatten(-2))
-        return y.unflatten(-1, (-1, 2, self.columns)).mT.flatten(-3, -2)[..., : self.out_shape[0], :]
+        return _split(y, -1, (-1, 2, self.columns)).mT.flatten(-3, -2)[..., : self.out_shape[0], :]
 
     def multiply_adjoint(self, y: Tensor) -> Tensor:
-        grid = _padded(y, self.monarch.out_features).unflatten(-2, (-1, self.columns)).mT
-        return self.monarch.adjoint(grid.flatten(-3)).unflatten(-1, (-1, 2))[..., : self.in_shape[0], :]
+        grid = _split(_padded(y, self.monarch.out_features), -2, (-1, self.columns)).mT
+        return _split(self.monarch.adjoint(grid.flatten(-3)), -1, (-1, 2))[..., : self.in_shape[0], :]
 
 
 class GridInPairs(InPairs):
@@ -128,7 +128,7 @@ class GridInPairs(InPairs):
 
     def _unfolded(self, y: Tensor, shape: tuple[int, ...]) -> Tensor:
         h, w, _ = shape
-        return self._turned(y.unflatten(-2, (w, h) if self.columns_first else (h, w)))
+        return self._turned(_split(y, -2, (w, h) if self.columns_first else (h, w)))
 
     def _turned(self, x: Tensor) -> Tensor:
         return x.transpose(-3, -2) if self.columns_first else x
@@ -198,3 +198,9 @@ def _padded(x: Tensor, numbers: int) -> Tensor:
     """Pairs (..., n, 2) with zeros at the end, so many real numbers in all."""
     missing = numbers // 2 - x.shape[-2]
     return zero_pad(x, (0, 0, 0, missing)) if missing else x
+
+
+def _split(x: Tensor, axis: int, shape: tuple[int, ...]) -> Tensor:
+    """One axis as several."""
+    split: Tensor = x.unflatten(axis, shape)  # type: ignore[no-untyped-call]
+    return split

@@ -51,7 +51,7 @@ def exportable(path: Path, steps: int) -> "Exportable":
         mean, std = predictor.input_scale
         coarse = torch.randn(batch, frames * fields, 4, 4, generator=torch.Generator().manual_seed(batch))
         smooth = interpolate(coarse, resolution, mode="bilinear").permute(0, 2, 3, 1)
-        return {"frames": mean + std * smooth.unflatten(-1, (frames, fields))}
+        return {"frames": mean + std * smooth.contiguous().unflatten(-1, (frames, fields))}
 
     normalisation = {name: value.tolist() for name, value in predictor.named_buffers(recurse=False)}
     layout = {

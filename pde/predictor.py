@@ -153,9 +153,13 @@ class Unrolled(nn.Module):
 
         def step(seen: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
             made = self.predictor(seen)
-            return torch.cat((seen, made), dim=3)[..., 1:, :].clone(), made.squeeze(3)
+            return rows_first(torch.cat((seen, made), dim=3)[..., 1:, :]), made.squeeze(3)
 
-        _, made = scan(step, frames, frames.new_zeros(self.steps, 1))
+        def rows_first(x: Tensor) -> Tensor:
+            """A copy in the plain order in memory: what a loop carries keeps its strides."""
+            return x.clone(memory_format=torch.contiguous_format)
+
+        _, made = scan(step, rows_first(frames), frames.new_zeros(self.steps, 1))
         return made.permute(1, 2, 3, 0, 4)
 
 

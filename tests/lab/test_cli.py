@@ -318,11 +318,13 @@ COMMANDS = (
     "pde.eval",
     "pde.table",
     "pde.models",
+    "pde.export",
     "mri.train",
     "mri.eval",
     "mri.table",
     "mri.models",
     "mri.reconstruct",
+    "mri.export",
 )
 
 
