@@ -68,6 +68,8 @@ def export(model: Exportable, path: Path) -> Path:
         try:
             with redirect_stderr(StringIO()):  # where torch prints the graph that it gave up on
                 _save(model, temporary)
+        except OSError:  # a full disk, which has its own sentence
+            raise
         except Exception as error:  # the exporters have no exception in common
             reason = str(error).strip().split("\n")[0]
             raise UserError(
@@ -86,9 +88,7 @@ def run(path: Path, inputs: Tensors) -> Tensor:
         return answer
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # not what the optimiser thinks of a graph
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (result,) = session.run(None, {name: tensor.numpy() for name, tensor in inputs.items()})
     return torch.from_numpy(result)
 
@@ -119,11 +119,16 @@ def _save(model: Exportable, path: Path) -> None:
     if path.suffix == ".pt2":
         torch.export.save(program, path, extra_files={f"{METADATA}.json": metadata})
         return
+    from onnx_ir.passes.common import RemoveUnusedNodesPass
+
     named = {name: dict(axes) for name, axes in model.free.items()}
     made = torch.onnx.export(
         program, dynamo=True, verbose=False, output_names=[model.output], dynamic_shapes=named
     )
     assert made is not None
+    RemoveUnusedNodesPass()(
+        made.model
+    )  # constants that a loop leaves behind, of which onnxruntime would warn
     made.model.metadata_props[METADATA] = metadata
     made.save(path)
 
