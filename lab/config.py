@@ -65,6 +65,8 @@ class TrainingOptions:
     """Steps over which the learning rate rises from 0 to its peak, before the schedule."""
     step_size: int = 100
     """With --schedule step: epochs after which the learning rate is halved."""
+    precision: Literal["32", "bf16-mixed"] = "32"
+    """Arithmetic of training: single precision, or bfloat16 in the matrix products (weights stay in single)."""
     grad_clip: float | None = None
     """Largest norm of the gradient; larger ones are scaled down to it."""
 

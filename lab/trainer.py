@@ -107,6 +107,7 @@ def fit(
         run.update(
             plan=asdict(plan),
             steps={"total": experiment.total_steps, "per_pass": batches.steps_per_pass},
+            precision=config.precision,
         )
         module = _Data(train, validation, config, plan, collate, validation_batch)
         resume_from = _resume_from(run)
@@ -138,6 +139,7 @@ def build_trainer(config: ExperimentConfig, run: Run, plan: Plan, callbacks: lis
             num_nodes=config.num_nodes,
             strategy="ddp" if processes > 1 else "auto",
             gradient_clip_val=config.grad_clip,
+            precision="bf16-mixed" if config.precision == "bf16-mixed" else "32-true",
             callbacks=callbacks,
             logger=_further_logger(config, run),
             default_root_dir=run.folder,

@@ -17,6 +17,7 @@ from .linear_operator import Combination, LinearOperator, Product, RealPart
 from .monarch import Monarch
 from .pairs import real_arithmetic
 from .projection import ProjectionReport, project, projection_report
+from .real_form import in_pairs
 from .reordering import Permutation, Resize, Stride
 from .transforms.axis import AxisAnalysis, AxisSynthesis, AxisTransform, Transform
 from .transforms.fourier import dft, hartley
@@ -85,6 +86,7 @@ __all__ = [
     "hd3",
     "hierarchy",
     "identity",
+    "in_pairs",
     "kronecker",
     "load_adapter",
     "load_converted",

@@ -225,6 +225,20 @@ class ReconstructConfig:
 
 
 @dataclass(frozen=True)
+class ExportConfig:
+    """Options of `python -m mri.export`."""
+
+    weights: Path | None = None
+    """Weights of a finished run, runs/mri/NAME/weights.safetensors."""
+    out: Path = Path("model.onnx")
+    """The file to write: .onnx, or .pt2 for torch alone."""
+
+    def __post_init__(self) -> None:
+        if self.weights is None:
+            raise UserError("--weights is missing; python -m mri.export --help shows how to give it.")
+
+
+@dataclass(frozen=True)
 class ModelsConfig:
     """Options of `python -m mri.models`."""
 

@@ -49,11 +49,11 @@ def report(runs: "Sequence[FinishedRun]", folder: "Path", config: EvalConfig) ->
 def _report_one(runs: "Sequence[FinishedRun]", root: "Path", folder: "Path", config: EvalConfig) -> None:
     from lab.console import say, say_written
     from lab.files import write_text
-    from mri.export import export
     from mri.figures import figures
     from mri.scores import score_runs
     from mri.sources import Source
     from mri.tables import per_scan_csv, results_tables
+    from mri.volumes import export
 
     source = Source(root, skip_bad=True)
     scans = source.scans(config.split)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from data.scans import sense_pairs
 from data.scans.scan import Scan
 from data.scans.sense import sample
 from lab import weights
@@ -60,6 +61,18 @@ class Predictor:
             volume[first : first + len(read)] = (image * scan.scale).cpu().numpy()
             advance(len(read))
         return volume
+
+
+class InPairs(nn.Module):
+    """A method in real arithmetic, for export: complex numbers have (re, im) on a last axis of 2; the mask is real."""
+
+    def __init__(self, method: Method) -> None:
+        super().__init__()
+        self.method = method.in_pairs()
+
+    def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
+        image: Tensor = self.method(sense_pairs.sample(kspace, mask), maps, mask, echo)
+        return image
 
 
 def load(path: str | Path) -> Predictor:

@@ -15,10 +15,10 @@ def reconstruct(config: ReconstructConfig) -> None:
     from lab.cli import existing_file
     from lab.console import say
     from lab.progress import Progress
-    from mri.export import check_name, write_nifti
     from mri.metrics import METRICS, quality
     from mri.predictor import load, target
     from mri.sampling import evaluation_masks
+    from mri.volumes import check_name, write_nifti
 
     assert config.weights is not None
     assert config.input is not None

@@ -36,7 +36,7 @@ class DataOptions:
     resolution: int | None = None
     """Points per side to train and test on: every k-th point of a file that has more. The data of the problems with
     walls and of the sphere is made with this many points."""
-    precision: Precision = "float64"
+    solver_precision: Precision = "float64"
     """navier-stokes, generated data: arithmetic of the solver."""
     max_grid: int = 256
     """navier-stokes, generated data: finest solver grid; a viscosity of 1e-3, 1e-4 or 1e-5 asks for 64, 128 or 256."""
@@ -149,6 +149,24 @@ class EvalConfig:
             raise UserError("--weights needs --data, the file of samples to evaluate on.")
         if self.batch_size < 1 or (self.num_test is not None and self.num_test < 1):
             raise UserError("--batch-size and --num-test must be at least 1.")
+
+
+@dataclass(frozen=True)
+class ExportConfig:
+    """Options of `python -m pde.export`."""
+
+    weights: Path | None = None
+    """Weights of a finished run, runs/pde/NAME/weights.safetensors."""
+    out: Path = Path("model.onnx")
+    """The file to write: .onnx, or .pt2 for torch alone."""
+    steps: int = 1
+    """Frames that the exported model forecasts, each from those before it."""
+
+    def __post_init__(self) -> None:
+        if self.weights is None:
+            raise UserError("--weights is missing; python -m pde.export --help shows how to give it.")
+        if self.steps < 1:
+            raise UserError(f"--steps must be at least 1, not {self.steps}.")
 
 
 @dataclass(frozen=True)

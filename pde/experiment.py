@@ -1,6 +1,6 @@
 """Loss and scores in training: the recipes. Comparisons hold the recipe fixed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -27,8 +27,11 @@ class Training(Experiment):
     config: TrainConfig
     weights: Tensor | None
 
-    def __init__(self, model: Predictor, config: TrainConfig, grid: Grid) -> None:
+    def __init__(
+        self, model: Predictor, config: TrainConfig, grid: Grid, meaning: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(model, config)
+        self.meaning = dict(meaning or {})
         self.geometry = grid.geometry
         self.register_buffer("weights", grid.weights, persistent=False)
 
@@ -94,6 +97,7 @@ class Training(Experiment):
             "fields": self.model.fields,
             "resolution": list(net.resolution),
             "geometry": self.geometry.to_dict(),
+            **self.meaning,
             "recipe": config.recipe,
             **({case: getattr(config, case)} if case else {}),
         }
@@ -129,17 +133,19 @@ class Map(Training):
         return self.scores(batch)["error"].mean()
 
 
-def make_training(config: TrainConfig, samples: Samples, grid: Grid) -> tuple[Training, Dataset[Any]]:
-    """The experiment that the config asks for, and its training data."""
+def make_training(
+    config: TrainConfig, samples: Samples, grid: Grid, meaning: Mapping[str, Any] | None = None
+) -> tuple[Training, Dataset[Any]]:
+    """The experiment that the config asks for, and its training data; the header of the weights quotes `meaning`."""
     fields, channels = samples.wanted.shape[-1], config.in_frames * samples.given.shape[-1]
     net = build(config.model, channels, grid, fields, **config.options)
     if config.recipe == "map":
         model = OneShot(net, fields)
         model.normalise_like(*samples)
-        return Map(model, config, grid), TensorDataset(*samples)
+        return Map(model, config, grid, meaning), TensorDataset(*samples)
     forecaster = Forecaster(net, config.in_frames, residual=config.recipe == "markov", fields=fields)
     if config.recipe == "fno":
-        return Rollout(forecaster, config, grid), TensorDataset(*samples)
+        return Rollout(forecaster, config, grid, meaning), TensorDataset(*samples)
     first = PROBLEMS[config.problem].frames_in - 1 if config.first_frame is None else config.first_frame
     trajectories = torch.cat(samples, dim=3)
     if first > trajectories.shape[3] - 2:
@@ -150,4 +156,4 @@ def make_training(config: TrainConfig, samples: Samples, grid: Grid) -> tuple[Tr
     forecaster.normalise_like(trajectories)
     frames = trajectories.permute(0, 3, 1, 2, 4).contiguous()
     now, following = frames[:, :-1].flatten(0, 1), frames[:, 1:].flatten(0, 1)
-    return Markov(forecaster, config, grid), TensorDataset(now, following)
+    return Markov(forecaster, config, grid, meaning), TensorDataset(now, following)

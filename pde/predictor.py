@@ -27,6 +27,8 @@ class Predictor(nn.Module, ABC):
     net: Model
     mean: Tensor
     std: Tensor
+    in_frames: int = 1
+    """Frames that the network sees."""
 
     def __init__(self, net: Model, fields: int, scales: dict[str, float]) -> None:
         super().__init__()
@@ -37,6 +39,11 @@ class Predictor(nn.Module, ABC):
     @abstractmethod
     def predict(self, given: Tensor, frames: int) -> Tensor:
         """The `frames` wanted frames."""
+
+    @property
+    def input_scale(self) -> tuple[Tensor, Tensor]:
+        """Mean and spread of what is given."""
+        return self.mean, self.std
 
     def centred(self, fields: Tensor) -> Tensor:
         """Fields as a loss compares them: about their mean and, of several, each in units of its spread."""
@@ -118,6 +125,10 @@ class OneShot(Predictor):
         self.register_buffer("input_mean", torch.tensor(0.0))
         self.register_buffer("input_std", torch.tensor(1.0))
 
+    @property
+    def input_scale(self) -> tuple[Tensor, Tensor]:
+        return self.input_mean, self.input_std
+
     def normalise_like(self, given: Tensor, wanted: Tensor) -> None:
         """Take mean and spread of the inputs, and of each field of the answers."""
         self.input_mean, self.input_std = given.mean(), given.std()
@@ -131,6 +142,31 @@ class OneShot(Predictor):
     def predict(self, given: Tensor, frames: int) -> Tensor:
         answer: Tensor = self(given)
         return answer
+
+
+class Unrolled(nn.Module):
+    """The forecast of a fixed number of steps as a module, for export."""
+
+    def __init__(self, predictor: Predictor, steps: int) -> None:
+        super().__init__()
+        self.predictor, self.steps = predictor, steps
+
+    def forward(self, frames: Tensor) -> Tensor:
+        if self.steps == 1 or not torch.compiler.is_compiling():
+            return self.predictor.predict(frames, self.steps)
+        # Traced as it stands, a rollout would be a graph as many times as large as it has steps; this stays a loop.
+        from torch._higher_order_ops.scan import scan
+
+        def step(seen: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
+            made = self.predictor(seen)
+            return rows_first(torch.cat((seen, made), dim=3)[..., 1:, :]), made.squeeze(3)
+
+        def rows_first(x: Tensor) -> Tensor:
+            """A copy in the plain order in memory: what a loop carries keeps its strides."""
+            return x.clone(memory_format=torch.contiguous_format)
+
+        _, made = scan(step, rows_first(frames), frames.new_zeros(self.steps, 1))
+        return made.permute(1, 2, 3, 0, 4)
 
 
 def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tensor:

@@ -82,7 +82,7 @@ class Problem:
         shown: the field that figures show.
         frames_in: frames that are given before the forecast begins; of a static problem, the input.
         static: whether an input has one answer, instead of frames that follow each other.
-        options: the options of `python -m pde.train` that its generator has, too.
+        options: the options of `python -m pde.train` that its generator has, too, there without `solver_`.
         case: the option whose values are columns of its table; none if the table has a single column.
         symmetries: every symmetry of the problem is a product of these.
         design: options of models that suit it, where they are not chosen.
@@ -119,7 +119,7 @@ PROBLEMS: dict[str, Problem] = {
             Box(),
             shown="vorticity",
             frames_in=10,
-            options=("nu", "precision", "max_grid"),
+            options=("nu", "solver_precision", "max_grid"),
             case="nu",
             # The forcing sin 2 pi (x + y) + cos 2 pi (x + y) depends on x + y alone. Vorticity is odd in a mirror, and
             # the forcing changes its sign half a period further.

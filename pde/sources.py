@@ -42,6 +42,13 @@ class Split:
         """Where the points lie."""
         return self.train.grid
 
+    @property
+    def meaning(self) -> dict[str, Any]:
+        """What the numbers are: names of the fields, and the time between frames."""
+        inputs, times = self.train.inputs if self.problem.static else self.train.names, self.train.times
+        interval = None if self.problem.static else float(times[1] - times[0])
+        return {"input_names": list(inputs), "field_names": list(self.train.names), "interval": interval}
+
     def load(self, part: Fields) -> Samples:
         """All samples of a part at once, at the resolution asked for."""
         return samples_of(part, self.problem)
@@ -81,7 +88,7 @@ def samples_of(fields: Fields, problem: Problem) -> Samples:
 def made_path(config: DataOptions) -> Path:
     """The generated file of a problem, made now if it is missing."""
     problem = PROBLEMS[config.problem]
-    options = {key: getattr(config, key) for key in problem.options}
+    options = {key.removeprefix("solver_"): getattr(config, key) for key in problem.options}
     chosen = {key: value for key, value in options.items() if value is not None}
     samples = config.num_train + config.num_val + config.num_test
     generator = import_module(f"{problem.package}.config").GenerateConfig

@@ -23,7 +23,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     samples = split.load(split.train)
     validation = TensorDataset(*split.load(split.validation))
     torch.manual_seed(config.seed)
-    training, data = make_training(config, samples, split.grid)
+    training, data = make_training(config, samples, split.grid, split.meaning)
     with Run.open(config, split.describe()) as folder:
         plan = Plan.stored(folder)
         if plan is None and config.minutes is not None:

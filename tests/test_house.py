@@ -78,6 +78,27 @@ def test_dependencies_point_one_way(root, package):
             assert not {name.split(".")[0] for name in names} & forbidden, path
 
 
+TRANSFORMS = {"torch.fft", "numpy.fft", "scipy.fft", "scipy.fftpack", "torch_harmonics"}
+
+
+@pytest.mark.parametrize("package", ["pde", "mri"])
+def test_applications_take_transforms_from_the_core_alone(root, package):
+    """No FFT of another library, neither imported nor reached through its package."""
+    for path in (root / package).rglob("*.py"):
+        tree, names = ast.parse(path.read_text()), {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.asname or alias.name.split(".")[0]: alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        used = set(names.values())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                used.add(f"{names.get(node.value.id, node.value.id)}.{node.attr}")
+        found = {name for name in used for each in TRANSFORMS if name == each or name.startswith(f"{each}.")}
+        assert not found, f"{path} uses {found}"
+
+
 def another(hint: Any, value: Any) -> Any:
     """A value of the same type as an option's, but not the same value."""
     parts = [part for part in typing.get_args(hint) if part is not type(None)]

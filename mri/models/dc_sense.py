@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from data.scans.sense import Sense
 from mri.models.parts.method import Tunable, sense_flops
 
 
@@ -13,6 +12,7 @@ class DcSense(Tunable):
     p = 0 is SENSE; p = 1 gives every frequency the weight it has on average in the full data.
     """
 
+    not_in_pairs_because = None
     candidates = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
     def __init__(self, plane: tuple[int, int], density: Tensor | None = None, strength: float = 0.5) -> None:
@@ -20,7 +20,7 @@ class DcSense(Tunable):
         self.register_buffer("density", self.density, persistent=True)  # the weights file needs it too
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        return Sense(maps, compensation(self.density, self.strength)).adjoint(kspace)
+        return self.measurement(maps, compensation(self.density, self.strength)).adjoint(kspace)
 
     def flops(self, coils: int) -> int:
         return sense_flops(self.plane, coils) + 2 * coils * self.density.numel()

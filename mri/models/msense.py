@@ -1,13 +1,14 @@
 """mSENSE: SENSE whose inverse DFT is a learnable Monarch matrix."""
 
-from typing import Literal, cast
+from typing import Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from data.scans.sense import Sense, combine
+from data.scans import sense_pairs
+from data.scans.sense import combine
 from lab.errors import UserError
-from monarch_core import GridMonarch, LinearOperator, Monarch, Product, Separable, dft2, grid_dft
+from monarch_core import GridMonarch, LinearOperator, Monarch, Product, Separable, dft2, grid_dft, in_pairs
 from mri.models.parts.method import LearnedTransform, Method, sense_flops
 
 Form = Literal["separable", "grid"]
@@ -31,6 +32,8 @@ class MSense(Method):
         steps=k          x <- x + sum_c conj(S_c) M (y - A x), k times from x = 0, A the measurement
         consistency      at the end x <- x + A^H (y - A x)
     """
+
+    not_in_pairs_because = None
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class MSense(Method):
         return LearnedTransform(operator, frequency_weights(operator))
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        measure = Sense(maps, mask)
+        measure = self.measurement(maps, mask)
         image = self.combined(kspace, maps, echo)
         for _ in range(self.steps - 1):
             image = image + self.combined(kspace - measure(image), maps, echo)
@@ -80,6 +83,8 @@ class MSense(Method):
 
     def combined(self, kspace: Tensor, maps: Tensor, echo: Tensor) -> Tensor:
         """sum_c conj(S_c) M y_c, with the Monarch of each slice's echo."""
+        if self.pairs is not None:
+            return sense_pairs.combine(self._coil_images(kspace, echo), maps)
         if len(self.operators) == 1:
             return combine(self.operators[0](kspace), maps)
         images = torch.empty_like(kspace)
@@ -88,6 +93,19 @@ class MSense(Method):
             if chosen.any():
                 images[chosen] = operator(kspace[chosen])
         return combine(images, maps)
+
+    def _coil_images(self, kspace: Tensor, echo: Tensor) -> Tensor:
+        """M y_c in pairs. Every Monarch sees every slice, since a graph cannot know which slices have which echo."""
+        images: Tensor = self.operators[0](kspace)
+        for number, operator in enumerate(self.operators[1:], start=1):
+            images = torch.where((echo == number)[:, None, None, None, None], operator(kspace), images)
+        return images
+
+    def in_pairs(self) -> Self:
+        made = super().in_pairs()
+        made.operators = nn.ModuleList(in_pairs(cast(LinearOperator, each)) for each in self.operators)
+        made.operators.requires_grad_(False)
+        return made
 
     def flops(self, coils: int) -> int:
         operator = cast(LinearOperator, self.operators[0])

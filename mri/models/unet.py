@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad
 
-from data.scans.sense import Sense
 from lab.errors import UserError
 from mri.models.parts.method import Method, sense_flops
 
@@ -19,6 +18,7 @@ class UNet(Method):
     """
 
     any_plane = True
+    not_in_pairs_because = None
 
     def __init__(
         self, plane: tuple[int, int], density: Tensor | None = None, channels: int = 32, levels: int = 4
@@ -41,11 +41,11 @@ class UNet(Method):
         self.last = nn.Conv2d(channels, 2, 1)
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        return self.network(Sense(maps).adjoint(kspace))
+        return self.network(self.measurement(maps).adjoint(kspace))
 
     def network(self, image: Tensor) -> Tensor:
-        """The U-Net itself, from complex images (batch, ky, kz) to complex images."""
-        x = torch.view_as_real(image).movedim(-1, 1)
+        """The U-Net itself, from complex images (batch, ky, kz), or pairs, to the same."""
+        x = (torch.view_as_real(image) if image.is_complex() else image).movedim(-1, 1)
         # Instance normalisation forgets how bright a slice is, so it is taken out before and put back after,
         # as fastMRI's own pipeline does.
         scale = x.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-12)
@@ -59,7 +59,8 @@ class UNet(Method):
         for rise, convolutions in zip(self.rise, self.up, strict=True):
             skip = skips.pop()
             x = convolutions(torch.cat([_as_large_as(skip, rise(x)), skip], 1))
-        return torch.view_as_complex((self.last(x) * scale).movedim(1, -1).contiguous())
+        pairs: Tensor = (self.last(x) * scale).movedim(1, -1)
+        return torch.view_as_complex(pairs.contiguous()) if image.is_complex() else pairs
 
     def flops(self, coils: int) -> int:
         return sense_flops(self.plane, coils) + self.network_flops()

@@ -333,6 +333,7 @@ COMMANDS = (
     "pde.eval",
     "pde.table",
     "pde.models",
+    "pde.export",
     "mri.train",
     "mri.eval",
     "mri.table",
@@ -342,6 +343,7 @@ COMMANDS = (
     "text.eval",
     "text.table",
     "text.models",
+    "mri.export",
 )
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from monarch_core import LinearOperator, Monarch
+from monarch_core import LinearOperator, Monarch, in_pairs
 
 
 def draw(operator: LinearOperator, *batch: int, output: bool = False) -> Tensor:
@@ -224,3 +224,13 @@ def test_compiles_to_native_code(assert_close):
     x = torch.randn(3, 16, dtype=torch.float64)
     torch._dynamo.reset()
     assert_close(torch.compile(M, fullgraph=True)(x), M(x))
+
+
+def test_real_form_does_to_pairs_what_the_operator_does_to_complex_numbers(case, assert_close):
+    A = disturb(case.operator())
+    form = in_pairs(A)
+    complex_dtype = torch.promote_types(A.dtype, torch.complex64)
+    x, y = (torch.randn(2, *shape, dtype=complex_dtype) for shape in (A.in_shape, A.out_shape))
+    assert_close(form(torch.view_as_real(x)), torch.view_as_real(A(x).resolve_conj()))
+    assert_close(form.adjoint(torch.view_as_real(y)), torch.view_as_real(A.adjoint(y).resolve_conj()))
+    assert not any(tensor.is_complex() for tensor in (*form.parameters(), *form.buffers()))

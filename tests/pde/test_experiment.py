@@ -1,15 +1,20 @@
 """The recipes: what they learn from, what their loss is, and how their parameters learn."""
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
 from data.fields.geometry import Box
 from data.fields.layout import Grid
+from lab import weights
 from lab.errors import UserError
+from lab.files import read_json
 from pde.config import TrainConfig
 from pde.experiment import Markov, Rollout, make_training
 from pde.metrics import error_per_frame
@@ -86,3 +91,38 @@ def test_transforms_are_a_slower_group_that_decays_towards_its_start() -> None:
     together = [*ordinary["params"], *transforms["params"]]
     assert {id(p) for p in together} == {id(p) for p in training.model.parameters()}
     assert all(float(p.detach().abs().max()) == 0 for p in transforms["params"])  # deviations from the start
+
+
+def losses_of(folder: Path) -> list[float]:
+    """The mean training loss of every epoch."""
+    with (folder / "metrics.csv").open() as file:
+        return [float(row["loss"]) for row in csv.DictReader(file)]
+
+
+def test_training_in_bfloat16_learns_and_the_run_records_it(train_flow: Any, workplace: Path) -> None:
+    small = [
+        "--model",
+        "mno",
+        "--width",
+        "8",
+        "--modes",
+        "4",
+        "--depth",
+        "2",
+        "--lr",
+        "1e-2",
+        "--schedule",
+        "constant",
+    ]
+    half, single = (workplace / "runs" / "pde" / name for name in ("half", "single"))
+    assert train_flow(*small, "--precision", "bf16-mixed", "--epochs", "12", "--name", "half") == 0
+    assert train_flow(*small, "--precision", "32", "--epochs", "1", "--name", "single") == 0
+    losses = losses_of(half)
+    assert losses[-1] < 0.5 * losses[0]
+    # The same steps, but for rounding to 8 bits: near those of single precision, and not the same.
+    assert losses[0] == pytest.approx(losses_of(single)[0], rel=0.05)
+    assert losses[0] != losses_of(single)[0]
+    assert read_json(half / "manifest.json")["precision"] == "bf16-mixed"
+    assert yaml.safe_load((half / "config.yaml").read_text())["precision"] == "bf16-mixed"
+    tensors = weights.load(half / "weights.safetensors", app="pde").tensors
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}

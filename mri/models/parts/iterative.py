@@ -14,6 +14,7 @@ class Iterative(Tunable):
 
     any_plane = True
     on_cpu = True
+    not_in_pairs_because = "its iterations are those of sigpy, outside torch"
     iterations: int
 
     def __init__(self, plane: tuple[int, int], density: Tensor | None = None, strength: float = 0.01) -> None:

@@ -1,12 +1,16 @@
 """What every reconstruction method is: a map from sampled k-space and coil maps to an image."""
 
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from math import log2, prod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
+from data.scans.sense import Sense
+from data.scans.sense_pairs import Measurement, PairSense
+from lab.errors import UserError
 from monarch_core import LinearOperator
 
 
@@ -39,6 +43,8 @@ class Method(nn.Module, ABC):
     """Whether weight decay pulls it towards the weights it starts from, rather than to zero."""
     candidates: tuple[float, ...] = ()
     """Values of the one number that is chosen on the training scans before anything is learned; mostly none."""
+    not_in_pairs_because: str | None = "it is written for complex tensors alone"
+    """Why it has no form in real arithmetic; None where `forward` takes pairs, too."""
     density: Tensor
 
     def __init__(self, plane: tuple[int, int], density: Tensor | None = None) -> None:
@@ -46,12 +52,14 @@ class Method(nn.Module, ABC):
         self.plane: tuple[int, int] = (plane[0], plane[1])
         sampled = torch.ones(self.plane) if density is None else density.float()
         self.register_buffer("density", sampled, persistent=False)
+        self.pairs: PairSense | None = None
 
     @abstractmethod
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
         """Images (batch, ky, kz) from k-space (batch, coils, ky, kz), zero where it was not sampled.
 
-        maps as k-space; mask (batch, ky, kz), bool; echo (batch,), from 0.
+        maps as k-space; mask (batch, ky, kz), bool; echo (batch,), from 0. Made by `in_pairs`, it takes k-space and
+        maps with (re, im) on a last axis of 2, and gives images likewise.
         """
 
     @abstractmethod
@@ -65,6 +73,24 @@ class Method(nn.Module, ABC):
     def rates(self) -> list[Rate]:
         """Which parameters learn how quickly; all alike unless overridden."""
         return [Rate(1.0, list(self.parameters()))]
+
+    def measurement(self, maps: Tensor, mask: Tensor | None = None) -> Sense | Measurement:
+        """What coils with these maps measure of an image, in complex numbers or, where the maps are pairs, in pairs."""
+        if self.pairs is None:
+            return Sense(maps, mask)
+        made: Measurement = self.pairs(maps, mask)
+        return made
+
+    def in_pairs(self) -> Self:
+        """A copy that computes the same in real arithmetic, with complex numbers as pairs."""
+        if self.not_in_pairs_because is not None:
+            raise UserError(
+                f"{type(self).__name__} cannot be exported: {self.not_in_pairs_because}; "
+                "use python -m mri.reconstruct."
+            )
+        made = deepcopy(self).eval().requires_grad_(False)
+        made.pairs = PairSense(self.plane)
+        return made
 
     @property
     def learned_transform(self) -> LearnedTransform | None:

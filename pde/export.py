@@ -1,0 +1,78 @@
+"""`python -m pde.export`: a trained model as an ONNX or .pt2 file, for other programs."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.cli import run
+from pde.config import ExportConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from lab.export import Exportable
+
+
+def export(config: ExportConfig) -> None:
+    """Write a trained model as a file that onnxruntime, or torch alone, runs.
+
+    Frames (batch, x, y, frame, field) in, the forecast (batch, x, y, step, field) out, in physical units.
+    """
+    from lab.cli import existing_file
+    from lab.export import check_name
+    from lab.export import export as write
+
+    assert config.weights is not None
+    check_name(config.out)
+    write(exportable(existing_file(config.weights, "--weights"), config.steps), config.out)
+
+
+def exportable(path: Path, steps: int) -> "Exportable":
+    """The forecast of `steps` frames by the model in a weights file."""
+    import torch
+    from torch.nn.functional import interpolate
+
+    from lab import weights
+    from lab.errors import UserError
+    from lab.export import Exportable
+    from pde.predictor import Unrolled, load
+    from pde.problems import PROBLEMS
+
+    predictor, header = load(path).requires_grad_(False), weights.load(path, app="pde").header
+    if steps != 1 and PROBLEMS[header["problem"]].static:
+        raise UserError(
+            f"--steps {steps}: an input of {header['problem']} has one answer; leave --steps out."
+        )
+    frames, resolution = predictor.in_frames, predictor.net.resolution
+    fields = header["in_channels"] // frames
+
+    def inputs(batch: int) -> "dict[str, Tensor]":
+        """Smooth random fields with the mean and spread of the training data."""
+        mean, std = predictor.input_scale
+        coarse = torch.randn(batch, frames * fields, 4, 4, generator=torch.Generator().manual_seed(batch))
+        smooth = interpolate(coarse, resolution, mode="bilinear").permute(0, 2, 3, 1)
+        return {"frames": mean + std * smooth.contiguous().unflatten(-1, (frames, fields))}
+
+    normalisation = {name: value.tolist() for name, value in predictor.named_buffers(recurse=False)}
+    layout = {
+        "frames": ["batch", "x", "y", "frame", "field"],
+        "forecast": ["batch", "x", "y", "step", "field"],
+    }
+    return Exportable(
+        module=Unrolled(predictor, steps),
+        inputs=inputs,
+        free={"frames": {0: "batch"}},
+        output="forecast",
+        expected=lambda given: predictor.predict(given["frames"], steps),
+        metadata={
+            **header,
+            "steps": steps,
+            "normalisation": normalisation,
+            "normalised_inside": True,
+            "layout": layout,
+        },
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(run("python -m pde.export", {"": export}))
