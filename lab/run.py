@@ -17,7 +17,7 @@ from lab.console import close_log, is_first_process, open_log, say
 from lab.errors import UserError
 from lab.files import is_temporary, read_json, remove_leftovers, write_json
 from lab.locks import try_lock
-from lab.paths import runs_dir
+from lab.paths import plain_name, runs_dir
 
 BEGUN = ("config.yaml", "manifest.json")
 """The files that make a folder a run."""
@@ -49,11 +49,7 @@ class Run:
         name = config.name
         if name is None:
             name = os.environ.get(_NAME_FOR_CHILDREN) or _fresh_name(config)
-        if Path(name).name != name or name in ("", ".", ".."):
-            raise UserError(
-                f"--name must be a plain folder name, not {name!r}; MONARCH_RUNS moves the runs elsewhere."
-            )
-        run = cls(runs_dir() / config.app / name, replace(config, name=name))
+        run = cls(runs_dir() / config.app / plain_name(name, "--name"), replace(config, name=name))
         # Processes that Lightning launches repeat this command and must find the same folder.
         os.environ[_NAME_FOR_CHILDREN] = name
         if is_first_process():

@@ -11,6 +11,7 @@ from data.hdf5 import Hdf5File
 from data.scans.scan import Scan
 from data.scans.skm_tea.layout import DTYPE, KSPACE, MAPS, MASKS, TARGET, ScanRecord, dataset_shapes, mask_key
 from lab.errors import UserError
+from lab.paths import plain_name
 
 SKM_TEA_PADDING = (96, 80)
 """How many zero lines SKM-TEA's k-space has along ky and kz, whatever its size."""
@@ -22,7 +23,7 @@ class SkmTeaScan(Scan):
     def __init__(self, path: str | Path, record: ScanRecord | None = None) -> None:
         self.file = Hdf5File(path)
         self.path = self.file.path
-        self.scan_id = record.scan_id if record else self.path.stem
+        self.scan_id = record.scan_id if record else plain_name(self.path.stem, f"the name of {self.path}")
         if record:
             self.voxel_spacing, self.orientation = record.voxel_spacing, record.orientation
         want = record.matrix_shape if record else (None, None, None)
