@@ -32,13 +32,14 @@ class Weights:
 
 def save(path: Path, model: nn.Module, header: dict[str, Any]) -> None:
     """Write a model's state and its header, atomically. Tied tensors are stored once per name."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save as serialised
 
     tensors = {
         name: tensor.detach().cpu().clone().contiguous() for name, tensor in model.state_dict().items()
     }
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, metadata={"monarch": json.dumps(header)})
+        # Not by the library's own writer, whose temporary file a kill would leave and whose errors are no OSError.
+        temporary.write_bytes(serialised(tensors, metadata={"monarch": json.dumps(header)}))
 
 
 def load(path: Path | str, app: str) -> Weights:

@@ -1,11 +1,14 @@
 """Weights files: what goes in comes out, what is not ours is refused."""
 
+import os
+import signal
+
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from lab import weights
+from lab import checkpoint, weights
 from lab.errors import UserError
 
 
@@ -55,3 +58,29 @@ def test_weights_of_another_application_are_refused(tmp_path):
     weights.save(path, nn.Linear(2, 2), {"app": "mri"})
     with pytest.raises(UserError, match="holds a model of mri, not of demo"):
         weights.load(path, app="demo")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
+@pytest.mark.parametrize("kind", ["weights", "checkpoint"])
+def test_a_full_disk_is_a_sentence_and_the_old_file_stays(tmp_path, kind):
+    import resource
+
+    def write(size: int) -> None:
+        if kind == "weights":
+            weights.save(tmp_path / "file", nn.Linear(size, size), {"app": "demo"})
+        else:
+            checkpoint.write(tmp_path / "file", {"x": torch.zeros(size, size)})
+
+    write(2)
+    before = (tmp_path / "file").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        with pytest.raises(UserError, match=r"could not write .*file: "):
+            write(400)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (tmp_path / "file").read_bytes() == before
+    assert os.listdir(tmp_path) == ["file"]
