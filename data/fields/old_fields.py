@@ -17,7 +17,7 @@ class OldFields(FieldsFile):
     @staticmethod
     def recognises(path: Path) -> bool:
         """Whether the file is in this format."""
-        return h5py.is_hdf5(path) and {"problem", "names", "fingerprint"} <= set(Hdf5File(path).file.attrs)
+        return h5py.is_hdf5(path) and {"problem", "names", "fingerprint"} <= Hdf5File(path).attribute_names()
 
     def _geometry(self, attributes: dict[str, Any], rows: Tensor) -> Geometry:
         return Sphere.of(rows) if attributes["problem"] == "shallow-water" else Box("walls", "walls")

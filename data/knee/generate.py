@@ -156,7 +156,7 @@ def is_finished(path: Path, identity: str) -> bool:
     try:
         with h5py.File(path) as file:
             found = file.attrs.get("fingerprint")
-    except OSError as error:
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise UserError(f"{path} cannot be read ({error}); delete it and it is made again.") from error
     if found != identity:
         raise UserError(

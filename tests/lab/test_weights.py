@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from lab import checkpoint, weights
+from lab.demo import predictor
 from lab.errors import UserError
 
 
@@ -84,3 +85,61 @@ def test_a_full_disk_is_a_sentence_and_the_old_file_stays(tmp_path, kind):
         signal.signal(signal.SIGXFSZ, ignored)
     assert (tmp_path / "file").read_bytes() == before
     assert os.listdir(tmp_path) == ["file"]
+
+
+GOOD = {"app": "demo", "model": "monarch", "size": 16, "options": {"blocks": 4}}
+
+
+def stored(path, header, model=None):
+    weights.save(path, model or nn.Linear(2, 2), header)
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        [],
+        "monarch",
+        None,
+        3,
+        {"app": "demo"},
+        {"app": "demo", "model": "monarch", "options": {}},
+        GOOD | {"model": "nobody"},
+        GOOD | {"model": ["monarch"]},
+        GOOD | {"size": "16"},
+        GOOD | {"size": -4},
+        GOOD | {"options": None},
+        GOOD | {"options": {"blocks": 10**9}},
+        GOOD | {"options": {"blocks": "4"}},
+        GOOD | {"options": {"blocks": True}},
+        GOOD | {"options": {"blocks": -1}},
+        GOOD | {"options": {"form": "zzz"}},
+    ],
+)
+def test_a_header_that_describes_no_model_is_a_sentence(tmp_path, header):
+    path = stored(tmp_path / "w.safetensors", header)
+    with pytest.raises(UserError, match=r"w\.safetensors"):
+        predictor.load(path)
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "\x00", "{'app': 'demo'}"])
+def test_a_header_that_is_no_json_is_a_sentence(tmp_path, text):
+    path = tmp_path / "w.safetensors"
+    save_file({"x": torch.zeros(2)}, path, metadata={"monarch": text})
+    with pytest.raises(UserError, match="a header that is no JSON"):
+        weights.load(path, app="demo")
+
+
+def test_an_endless_header_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "w.safetensors"
+    path.write_bytes((2**30).to_bytes(8, "little") + b"{")
+    with pytest.raises(UserError, match="its header has 1073741824 bytes"):
+        weights.load(path, app="demo")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_or_a_folder_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, "/dev/null"):
+        with pytest.raises(UserError, match="is not a regular file"):
+            weights.load(path, app="demo")

@@ -43,7 +43,7 @@ class FastMriScan(Scan):
                 f"{path} is undersampled (it has a mask), so it has no target; use the train or val files."
             )
         slices, coils, height, width = self.file.check(KSPACE, "complex64", (None, None, None, None))
-        header = parse_header(self.file.read(HEADER), self.path)
+        header = parse_header(self.file.text(HEADER), self.path)
         self.file.check(RSS, "float32", (slices, None, None))
         self.matrix_shape = (slices, height, width)
         self.num_coils = coils
