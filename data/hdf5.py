@@ -92,12 +92,11 @@ class Hdf5File:
     def dataset(self, name: str, kinds: str = NUMBERS) -> h5py.Dataset:
         """The data set of this name; its type is one of `kinds` and its data is in this file."""
         with self._explained(f"opening {name!r}"):
-            link = self.file.get(name, getlink=True) if name in self.file else None
-            entry = None if link is None or isinstance(link, h5py.ExternalLink) else self.file[name]
+            entry = self.file.get(name)
             if not isinstance(entry, h5py.Dataset) or entry.shape is None:
                 held = ", ".join(sorted(self.file)) or "nothing"
                 raise UserError(f"{self.path} has no data set {name!r} (it holds {held}); {AGAIN}")
-            if entry.is_virtual or entry.external:
+            if entry.is_virtual or entry.external or entry.file.filename != self.file.filename:
                 raise UserError(f"{self.path}: the data of {name!r} is in other files; copy it into one.")
             if entry.dtype.kind not in kinds:
                 raise UserError(
@@ -197,10 +196,9 @@ def num_axes(path: Path, name: str) -> int | None:
 def _selected(shape: tuple[int, ...], selection: Any) -> int:
     """How many numbers a selection has."""
     chosen = selection if isinstance(selection, tuple) else (selection,)
-    sides = [
-        len(range(*each.indices(side))) if isinstance(each, slice) else 1 for each, side in zip(chosen, shape)
-    ]
-    return math.prod((*sides, *shape[len(chosen) :]))
+    whole = (*chosen, *[slice(None)] * (len(shape) - len(chosen)))
+    sides = zip(whole, shape, strict=True)
+    return math.prod(len(range(*one.indices(side))) for one, side in sides if isinstance(one, slice))
 
 
 def _is_a(kind: type, value: Any) -> bool:

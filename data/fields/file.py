@@ -75,7 +75,7 @@ class FieldsFile:
     def _geometry(self, attributes: dict[str, Any], rows: Tensor) -> Geometry:
         try:
             return from_dict(json.loads(attributes["geometry"]))
-        except (ValueError, RecursionError, AttributeError) as error:
+        except (TypeError, ValueError, RecursionError, AttributeError) as error:
             raise UserError(f"{self.path}: the attribute 'geometry' tells none ({error}).") from error
 
     def read(self, index: int) -> Array:
