@@ -39,10 +39,11 @@ demo: $(STAMP) ## Run both applications small: data, training, tables, figures
 test: $(STAMP) ## Run the whole test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-lint: $(STAMP) ## ruff, ruff format --check, mypy
+lint: $(STAMP) ## ruff, ruff format --check, mypy, and pip-audit where it is installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@if test -x $(BIN)/pip-audit; then $(BIN)/pip-audit --skip-editable; else echo "pip-audit is not installed: skipped"; fi
 
 format: $(STAMP) ## Let ruff sort, mend and format
 	$(BIN)/ruff check --fix .

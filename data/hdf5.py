@@ -1,20 +1,32 @@
-"""HDF5 files for reading: opened late, once per process, with errors that name the file."""
+"""HDF5 files for reading: opened late, once per process, with errors that name the file.
 
+A file may come from anywhere and be damaged anyhow. Everything that is read passes through here, where its kind and
+size are checked before it is read, and whatever the library raises becomes one sentence.
+"""
+
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
+import numpy.typing as npt
 
 from lab.errors import UserError
 
+NUMBERS, REAL = "biufc", "biuf"
+"""Kinds of numpy types."""
+SMALL = 2**20
+"""Bytes that an attribute, a text or a vector of coordinates may have."""
+LARGE, COMPRESSION = 2**28, 1100
+"""Bytes that may be read at once in any case; and more, if the file's size times the most that gzip can pack."""
+
 
 class Hdf5File:
-    """An HDF5 file that each process opens when it first reads from it; it can be pickled and forked.
-
-    `read` and `check` turn whatever is wrong with the file into one sentence.
-    """
+    """An HDF5 file that each process opens when it first reads from it; it can be pickled and forked."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -25,7 +37,8 @@ class Hdf5File:
         return {"path": self.path, "_open": None, "_owner": 0}
 
     def __contains__(self, name: str) -> bool:
-        return name in self.file
+        with self._explained(f"looking for {name!r}"):
+            return name in self.file
 
     @property
     def file(self) -> h5py.File:
@@ -41,30 +54,107 @@ class Hdf5File:
             self._open.close()
             self._open = None
 
-    def dataset(self, name: str) -> h5py.Dataset:
-        """The data set of this name."""
-        entry = self.file.get(name)
-        if not isinstance(entry, h5py.Dataset):
-            held = ", ".join(sorted(self.file)) or "nothing"
-            raise UserError(f"{self.path} has no data set {name!r} (it holds {held}); fetch the file again.")
-        return entry
+    def names(self) -> set[str]:
+        """What the file holds at its top."""
+        with self._explained("listing it"):
+            return set(self.file)
 
-    def read(self, name: str, selection: Any = ()) -> Any:
-        """Read a selection of a data set as a numpy array."""
-        try:
-            return self.dataset(name)[selection]
-        except OSError as error:
+    def attribute_names(self) -> set[str]:
+        """The names of the file's attributes."""
+        with self._explained("listing its attributes"):
+            return set(self.file.attrs)
+
+    def attributes(self, required: Mapping[str, type] | None = None) -> dict[str, Any]:
+        """All attributes as plain values and lists; the required ones are there and of the given kind.
+
+        The kind `list` is a list of texts.
+        """
+        found = {}
+        with self._explained("reading its attributes"):
+            for name in self.file.attrs:
+                kind = self.file.attrs.get_id(name)
+                if math.prod(kind.shape) * kind.dtype.itemsize > SMALL:
+                    raise UserError(
+                        f"{self.path}: the attribute {name!r} has the shape {kind.shape}; {AGAIN}"
+                    )
+                value = self.file.attrs[name]
+                found[name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for name, wanted in (required or {}).items():
+            if name not in found:
+                raise UserError(f"{self.path} has no attribute {name!r}; {AGAIN}")
+            if not _is_a(wanted, found[name]):
+                raise UserError(
+                    f"{self.path}: the attribute {name!r} should be of type {wanted.__name__}, "
+                    f"not {str(found[name])[:40]!r}; {AGAIN}"
+                )
+        return found
+
+    def dataset(self, name: str, kinds: str = NUMBERS) -> h5py.Dataset:
+        """The data set of this name; its type is one of `kinds` and its data is in this file."""
+        with self._explained(f"opening {name!r}"):
+            entry = self.file.get(name)
+            if not isinstance(entry, h5py.Dataset) or entry.shape is None:
+                held = ", ".join(sorted(self.file)) or "nothing"
+                raise UserError(f"{self.path} has no data set {name!r} (it holds {held}); {AGAIN}")
+            if entry.is_virtual or entry.external or entry.file.filename != self.file.filename:
+                raise UserError(f"{self.path}: the data of {name!r} is in other files; copy it into one.")
+            if entry.dtype.kind not in kinds:
+                raise UserError(
+                    f"{self.path}: {name!r} holds {entry.dtype}, which cannot be used here; {AGAIN}"
+                )
+            return entry
+
+    def read(self, name: str, selection: Any = (), kinds: str = NUMBERS) -> Any:
+        """Read a selection (whole numbers and slices) of a data set as a numpy array."""
+        entry = self.dataset(name, kinds)
+        with self._explained(f"reading {name!r}"):
+            most = max(LARGE, COMPRESSION * self.path.stat().st_size)
+            asked = max(_selected(entry.shape, selection), math.prod(entry.chunks or ()))
+            if asked * entry.dtype.itemsize > most:
+                raise UserError(
+                    f"{self.path}: {name!r} claims the size {entry.shape}, more than fits into the file."
+                )
+            return entry[selection]
+
+    def vector(self, name: str) -> npt.NDArray[np.float64]:
+        """A short data set with one axis, such as coordinates; its numbers are finite."""
+        shape = self.dataset(name, REAL).shape
+        if len(shape) != 1 or not 0 < shape[0] <= SMALL // 8:
             raise UserError(
-                f"{self.path} is damaged: reading {name!r} failed ({_brief(error)}); fetch it again."
-            ) from error
+                f"{self.path}: {name!r} should be a vector of coordinates but has the shape {shape}."
+            )
+        found = np.asarray(self.read(name, kinds=REAL), dtype=np.float64)
+        if not np.isfinite(found).all():
+            raise UserError(f"{self.path}: {name!r} contains NaN or infinity; {AGAIN}")
+        return found
+
+    def text(self, name: str) -> str | bytes:
+        """A data set that is one text."""
+        entry = self.dataset(name, "OS")
+        with self._explained(f"reading {name!r}"):
+            found = entry[()] if entry.shape == () and entry.dtype.itemsize <= SMALL else None
+        if not isinstance(found, str | bytes) or len(found) > SMALL:
+            raise UserError(f"{self.path}: {name!r} should be one text; {AGAIN}")
+        return found
+
+    def shapes(self, group: str) -> dict[str, tuple[int, ...]]:
+        """The data sets of a group and their shapes; none if there is no such group."""
+        if group not in self:
+            return {}
+        with self._explained(f"listing {group!r}"):
+            entry = self.file[group]
+            if not isinstance(entry, h5py.Group):
+                raise UserError(f"{self.path}: {group!r} should be a group of data sets; {AGAIN}")
+            names = list(entry)
+        return {name: tuple(self.dataset(f"{group}/{name}").shape) for name in names}
 
     def check(self, name: str, dtype: str, shape: Sequence[int | None]) -> tuple[int, ...]:
-        """Return a data set's shape after comparing it and the type; None stands for any length."""
+        """Return a data set's shape after comparing it and the type; None stands for any length above 0."""
         found = self.dataset(name)
         if found.dtype != dtype:
             raise UserError(f"{self.path}: {name!r} should be {dtype} but is {found.dtype}.")
         fits = len(found.shape) == len(shape) and all(
-            want is None or want == have for want, have in zip(shape, found.shape, strict=True)
+            have > 0 if want is None else want == have for want, have in zip(shape, found.shape, strict=True)
         )
         if not fits:
             wanted = ", ".join("any" if want is None else str(want) for want in shape)
@@ -76,10 +166,20 @@ class Hdf5File:
             raise UserError(f"there is no file {self.path}; make or fetch it first, or give another path.")
         try:
             return h5py.File(self.path, "r")
-        except OSError as error:
-            raise UserError(
-                f"{self.path} is not a whole HDF5 file ({_brief(error)}); fetch it again."
-            ) from error
+        except RAISED as error:
+            raise UserError(f"{self.path} is not a whole HDF5 file ({_brief(error)}); {AGAIN}") from error
+
+    @contextmanager
+    def _explained(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except RAISED as error:
+            raise UserError(f"{self.path} is damaged: {doing} failed ({_brief(error)}); {AGAIN}") from error
+
+
+AGAIN = "fetch the file again."
+RAISED = (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError, OverflowError, MemoryError)
+"""What h5py raises on damaged files."""
 
 
 def num_axes(path: Path, name: str) -> int | None:
@@ -93,6 +193,20 @@ def num_axes(path: Path, name: str) -> int | None:
         file.close()
 
 
-def _brief(error: OSError) -> str:
-    text = str(error)
+def _selected(shape: tuple[int, ...], selection: Any) -> int:
+    """How many numbers a selection has."""
+    chosen = selection if isinstance(selection, tuple) else (selection,)
+    whole = (*chosen, *[slice(None)] * (len(shape) - len(chosen)))
+    sides = zip(whole, shape, strict=True)
+    return math.prod(len(range(*one.indices(side))) for one, side in sides if isinstance(one, slice))
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def _brief(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
     return text[text.find("(") + 1 : -1] if text.endswith(")") and "(" in text else text

@@ -44,6 +44,18 @@ def check(path: Path) -> None:
         raise UserError(f"{path} was not written by this suite; point --name at one of its runs.")
 
 
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write a checkpoint, whole or not at all."""
+    with atomic_path(path) as temporary:
+        try:
+            torch.save(content, temporary)
+        except RuntimeError as error:
+            # The writer of torch hides what the system said behind its own count of bytes.
+            if "inline_container" in str(error) or "PytorchStreamWriter" in str(error):
+                raise OSError("the disk is full or failed") from error
+            raise
+
+
 @contextmanager
 def caught_signals() -> Iterator[list[int]]:
     """Note the first SIGINT or SIGTERM instead of dying from it; a second one interrupts at once."""
@@ -107,7 +119,6 @@ class Checkpoints(pl.Callback):
     def _save(self, trainer: pl.Trainer) -> None:
         content = trainer._checkpoint_connector.dump_checkpoint(weights_only=False)
         if trainer.is_global_zero:
-            with atomic_path(self.run.checkpoint) as temporary:
-                torch.save(content, temporary)
+            write(self.run.checkpoint, content)
         trainer.strategy.barrier()
         self._saved = time.monotonic()

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from lab.errors import UserError
 from lab.files import write_text
+from lab.paths import plain_name
 from lab.presets import Preset
 from lab.registry import Registry
 
@@ -119,6 +120,9 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
     def __post_init__(self) -> None:
         if not self.every_model:
             settle(self, options=self.registry.settled(self.model, self.options))
+        for key in ("name", "prefix"):  # a table's runs begin with its prefix
+            if getattr(self, key, None) is not None:
+                plain_name(getattr(self, key), flag(key))
         for key in ("epochs", "batch_size", "devices", "num_nodes", "step_size"):
             if getattr(self, key) < 1:
                 raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")

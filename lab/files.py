@@ -1,8 +1,10 @@
 """Files that are either whole or absent: written under a temporary name, then renamed."""
 
+import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any, TypeVar
 from lab.errors import UserError
 
 T = TypeVar("T")
+_TEMPORARY = re.compile(r"\..*\.(\d+)\.tmp(\.[^.]+)?")
 
 
 @contextmanager
@@ -40,10 +43,40 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             temporary.chmod(0o666 & ~_umask())
             _flush_to_disk(temporary)
         os.replace(temporary, path)
+        _flush_folder(path.parent)
     except OSError as error:
         raise unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether `atomic_path` gave this name.
+
+    >>> is_temporary(Path(".config.123.tmp.yaml")), is_temporary(Path("config.yaml"))
+    (True, False)
+    """
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete the temporary files below `folder` whose process is gone; where that is in doubt, leave them."""
+    for path in folder.rglob(".*.tmp*"):
+        match = _TEMPORARY.fullmatch(path.name)
+        if match and _is_gone(int(match[1])):
+            path.unlink(missing_ok=True)
+
+
+def _is_gone(pid: int) -> bool:
+    if os.name != "posix":  # elsewhere the signal 0 is no mere question
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # somebody else's process, or no number that a process can have
+        return False
+    return False
 
 
 def _umask() -> int:
@@ -56,6 +89,19 @@ def _flush_to_disk(path: Path) -> None:
     # Without this a power cut after the rename can leave the new name with the old disk blocks.
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    # The new name itself is in the folder, which a power cut can lose too.
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot
+                raise
+        finally:
+            os.close(descriptor)
 
 
 def unwritable(path: str | Path, error: OSError) -> UserError:

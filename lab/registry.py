@@ -5,6 +5,7 @@ the checks, tables, figures and the headers of weights files all follow from the
 models. Nothing here imports a model before it is asked for.
 """
 
+import numbers
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ class Option:
     default: Any
     help: str
     at_least: float | None = None
+    at_most: float = 2**16
+    """No size of a layer or count of anything is larger; a damaged header can ask for it."""
 
     @property
     def flag(self) -> str:
@@ -41,6 +44,10 @@ class Option:
             raise UserError(
                 f"{self.flag} takes one of {known}, not {value!r}{nearest(str(value), map(str, choices))}."
             )
+        if self.type in (int, float, bool) and value is not None and not _is_a(self.type, value):
+            raise UserError(f"{self.flag} takes a value of type {self.type.__name__}, not {value!r}.")
+        if isinstance(value, int | float) and value > self.at_most:
+            raise UserError(f"{self.flag} must be at most {self.at_most:g}, not {value}.")
         if self.at_least is not None and value is not None and not value >= self.at_least:
             raise UserError(f"{self.flag} must be at least {self.at_least:g}, not {value}.")
 
@@ -133,6 +140,12 @@ class Registry(Mapping[str, Entry]):
         if entry.check is not None:
             entry.check(settled)
         return settled
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    return isinstance(value, numbers.Integral if kind is int else numbers.Real)
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:

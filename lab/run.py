@@ -15,10 +15,13 @@ from lab import manifest
 from lab.config import ExperimentConfig, differences, write_yaml
 from lab.console import close_log, is_first_process, open_log, say
 from lab.errors import UserError
-from lab.files import read_json, unwritable, write_json
+from lab.files import is_temporary, read_json, remove_leftovers, write_json
 from lab.locks import try_lock
-from lab.paths import runs_dir
+from lab.paths import plain_name, runs_dir
 
+BEGUN = ("config.yaml", "manifest.json")
+"""The files that make a folder a run."""
+LOCK = ".lock"
 _NAME_FOR_CHILDREN = "MONARCH_RUN_NAME"
 _continued_by: ContextVar[str | None] = ContextVar("continued_by", default=None)
 
@@ -29,6 +32,9 @@ class Run:
     config.yaml, manifest.json, metrics.csv, checkpoints/last.ckpt, weights.safetensors (the best so far),
     figures/, log.txt. `with Run.open(config) as run:` makes it or, with `--resume`, takes it up again, and
     lets go of it at the end; two runs never share one.
+
+    A folder is a run once it has both config.yaml and manifest.json, each of which appears whole; nothing else is
+    written before. A start that was killed earlier leaves a folder that the next start of that name makes its own.
     """
 
     def __init__(self, folder: Path, config: ExperimentConfig) -> None:
@@ -43,11 +49,7 @@ class Run:
         name = config.name
         if name is None:
             name = os.environ.get(_NAME_FOR_CHILDREN) or _fresh_name(config)
-        if Path(name).name != name or name in ("", ".", ".."):
-            raise UserError(
-                f"--name must be a plain folder name, not {name!r}; MONARCH_RUNS moves the runs elsewhere."
-            )
-        run = cls(runs_dir() / config.app / name, replace(config, name=name))
+        run = cls(runs_dir() / config.app / plain_name(name, "--name"), replace(config, name=name))
         # Processes that Lightning launches repeat this command and must find the same folder.
         os.environ[_NAME_FOR_CHILDREN] = name
         if is_first_process():
@@ -109,33 +111,47 @@ class Run:
 
     def _claim(self, data: dict[str, Any] | None) -> None:
         config = self.config
-        try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            self.folder.mkdir(exist_ok=config.resume)
-        except FileExistsError as error:
-            raise UserError(
-                f"there is a run called {config.name} already ({self.folder}); add --resume to continue it, "
-                "or choose another --name."
-            ) from error
-        except OSError as error:
-            raise unwritable(self.folder, error) from error
+        self._refuse_if_taken()  # before the lock, so that a run in progress is told by its name too
         self._take_lock()
-        stored = self.folder / "config.yaml"
-        if config.resume and stored.is_file():
-            self._refuse_other_options(stored)
+        self._refuse_if_taken()
+        remove_leftovers(self.folder)
+        if self._is_begun():
+            self._refuse_other_options(self.folder / "config.yaml")
             self.manifest = read_json(self.folder / "manifest.json")
             self._refuse_other_data(data)
             sessions = self.manifest.setdefault("resumed", [])
             sessions.append({"command": manifest.command_line(), "git": manifest.git_state()})
         else:
-            write_yaml(config, stored)
+            write_yaml(config, self.folder / "config.yaml")
             self.manifest = manifest.describe(config.seed, data)
         self.update(status="running")
         open_log(self.folder / "log.txt")
         say(f"run folder {self.folder}")
 
+    def _is_begun(self) -> bool:
+        return all((self.folder / name).is_file() for name in BEGUN)
+
+    def _refuse_if_taken(self) -> None:
+        if self._is_begun():
+            if not self.config.resume:
+                raise UserError(
+                    f"there is a run called {self.config.name} already ({self.folder}); add --resume to continue it, "
+                    "or choose another --name."
+                )
+        elif self.folder.is_dir():
+            others = [
+                path.name
+                for path in self.folder.iterdir()
+                if path.name not in (*BEGUN, LOCK) and not is_temporary(path)
+            ]
+            if others:
+                raise UserError(
+                    f"{self.folder} is not a run, for it lacks {' or '.join(BEGUN)}, but it holds {min(others)}; "
+                    "choose another --name."
+                )
+
     def _take_lock(self) -> None:
-        self._lock = try_lock(self.folder / ".lock")
+        self._lock = try_lock(self.folder / LOCK)
         if self._lock is None:
             raise UserError(
                 f"another process is working in {self.folder}; wait for it or choose another --name."

@@ -30,10 +30,15 @@ class Score:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Score":
-        """Mean and standard error of the mean, with the sample standard deviation."""
+        """Mean and standard error of the mean, with the sample standard deviation.
+
+        Where a value is NaN or infinite, as of a model that diverged, there is no mean: both are NaN.
+        """
         values = list(values)
         if not values:
             raise ValueError("a score needs at least one value.")
+        if not all(map(math.isfinite, values)):
+            return cls(math.nan, math.nan if len(values) > 1 else None, len(values))
         error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
         return cls(statistics.fmean(values), error, len(values))
 
@@ -81,14 +86,27 @@ class Table:
         for row in self.rows:
             cells = [self._shown(row, column, "±", "**{}**") for column in self.columns]
             lines.append("| " + " | ".join(cells) + " |")
+        lines += [f"\n{self.note()}"] if self.note() else []
         return "\n".join(lines) + "\n"
+
+    def note(self) -> str:
+        """Which rows have scores that are not finite, as of a model that diverged; empty where there are none."""
+        scored = [column for column in self.columns if column.better is not None]
+        named = [column for column in self.columns if self._is_text(column)]
+        diverged = [
+            " ".join(str(row[column.key]) for column in named if row.get(column.key) is not None)
+            for row in self.rows
+            if any(_is_diverged(row.get(column.key)) for column in scored)
+        ]
+        return f"Diverged, with scores that are not finite: {'; '.join(diverged)}." if diverged else ""
 
     def latex(self) -> str:
         """A booktabs table, as papers use it."""
         alignment = "".join("l" if self._is_text(column) else "r" for column in self.columns)
         lines = [r"\begin{table}", r"  \centering"]
-        if self.caption:
-            lines.append(f"  \\caption{{{_escape(self.caption)}}}")
+        caption = ". ".join(text for text in (self.caption, self.note()) if text)
+        if caption:
+            lines.append(f"  \\caption{{{_escape(caption)}}}")
         lines += [f"  \\begin{{tabular}}{{{alignment}}}", r"    \toprule"]
         lines.append("    " + " & ".join(_escape(column.title) for column in self.columns) + r" \\")
         lines.append(r"    \midrule")
@@ -140,6 +158,8 @@ class Table:
             self._print_as_lists()
         else:
             console().print(self._rich(shown))
+        if self.note():
+            console().print(self.note(), markup=False)
 
     def _width(self, columns: Sequence[Column]) -> int:
         """The least width of the table: titles fold at their spaces, text to FOLDED characters, numbers not at all."""
@@ -209,7 +229,12 @@ class Table:
 
 def _value(cell: Cell) -> float | None:
     value = cell.mean if isinstance(cell, Score) else cell
-    return None if value is None or isinstance(value, str) or math.isnan(value) else value
+    return None if value is None or isinstance(value, str) or not math.isfinite(value) else value
+
+
+def _is_diverged(cell: Cell) -> bool:
+    value = cell.mean if isinstance(cell, Score) else cell
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _text(cell: Cell, digits: int, plus_minus: str) -> str:

@@ -78,10 +78,14 @@ class InPairs(nn.Module):
 def load(path: str | Path) -> Predictor:
     """The predictor that a weights file holds."""
     file = weights.load(path, app="mri")
-    ky, kz = file.header["plane"]
-    method = build(file.header["model"], (ky, kz), **file.header["options"])
-    file.load_into(method, path)
-    return Predictor(method, file.header)
+    return Predictor(file.rebuilt(_from_header, path), file.header)
+
+
+def _from_header(header: dict[str, Any]) -> Method:
+    ky, kz = header["plane"]
+    if not float(header["acc"]) >= 1 or not isinstance(header["mask"], str):
+        raise UserError(f"acc is {header['acc']!r} and mask is {header['mask']!r}.")
+    return build(header["model"], (ky, kz), **header["options"])
 
 
 def target(scan: Scan, echo: int) -> Complex:

@@ -2,9 +2,10 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean, stdev
+from statistics import fmean
 
 from lab.table import Cell, Column, Score, Table
 from mri.metrics import METRICS
@@ -72,7 +73,8 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
                 theirs = references[result.acc].values(name, echo)
                 differences = [mine - theirs[scan] for scan, mine in result.values(name, echo).items()]
                 row[f"{name}_{echo}"] = Score.of(differences)
-                if name == tested and len(differences) > 1 and any(differences):
+                comparable = all(map(math.isfinite, differences)) and any(differences)
+                if name == tested and len(differences) > 1 and comparable:
                     row[f"p_{echo}"] = f"{wilcoxon(differences).pvalue:.2g}"
         table.rows.append(row)
     return table
@@ -91,7 +93,9 @@ def seeds_table(results: Sequence[Result], data: str) -> Table:
             for echo in result.echoes:
                 seeds = result.by_seed.values()
                 means = [fmean(one[name] for one in each if one["echo"] == echo) for each in seeds]
-                row[f"{name}_{echo}"] = Score(fmean(means), stdev(means), len(means))
+                score = Score.of(means)
+                assert score.error is not None
+                row[f"{name}_{echo}"] = replace(score, error=score.error * math.sqrt(score.count))
         table.rows.append(row)
     return table
 

@@ -177,21 +177,13 @@ def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tens
 
 def from_header(header: dict[str, Any]) -> Predictor:
     """The model that the header of a weights file describes, with fresh weights."""
-    try:
-        grid = Grid.of(from_dict(header["geometry"]), *header["resolution"])
-        net = build(header["model"], header["in_channels"], grid, header["fields"], **header["options"])
-        if PROBLEMS[header["problem"]].static:
-            return OneShot(net, header["fields"])
-        return Forecaster(net, header["in_frames"], header["residual"], header["fields"])
-    except KeyError as error:
-        raise UserError(
-            f"the header of the weights has no entry {error}: an older version wrote them; train again."
-        ) from error
+    grid = Grid.of(from_dict(header["geometry"]), *header["resolution"])
+    net = build(header["model"], header["in_channels"], grid, header["fields"], **header["options"])
+    if PROBLEMS[header["problem"]].static:
+        return OneShot(net, header["fields"])
+    return Forecaster(net, header["in_frames"], header["residual"], header["fields"])
 
 
 def load(path: str | Path) -> Predictor:
     """The trained model of a weights file."""
-    file = weights.load(path, app="pde")
-    predictor = from_header(file.header)
-    file.load_into(predictor, path)
-    return predictor.eval()
+    return weights.load(path, app="pde").rebuilt(from_header, path).eval()

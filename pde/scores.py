@@ -18,7 +18,7 @@ from lab.files import content_hash, kept
 from lab.runs import FinishedRun, Row, rows
 from pde.config import DataOptions, EvalConfig, TrainConfig
 from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
-from pde.predictor import Predictor, load
+from pde.predictor import Predictor, from_header, load
 from pde.problems import DEFAULT, PROBLEMS, Problem
 from pde.sources import Samples, Split, open_samples, samples_of
 
@@ -84,7 +84,9 @@ def score_weights(config: EvalConfig, folder: Path) -> list[Result]:
     """Every given weights file on the test samples of `config.data`, under the name of its folder."""
     runs = []
     for path in config.weights:
-        header = weights.load(path, app="pde").header
+        file = weights.load(path, app="pde")
+        file.rebuilt(from_header, path)  # refuses a header that describes nothing
+        header = file.header
         options = {"model": header["model"], "problem": header["problem"], "seed": 0, **header["options"]}
         runs.append(FinishedRun(path.parent, options, {}, path))
     problems = sorted({problem_of(run) for run in runs})

@@ -52,8 +52,10 @@ class Predictor:
 def load(path: str | Path) -> Predictor:
     """The predictor that a weights file holds."""
     file = weights.load(path, app="text")
-    header = file.header
-    vocabulary = from_header(header["vocabulary"])
-    model = build(header["model"], vocabulary.size, header["context"], **header["options"])
-    file.load_into(model, path)
-    return Predictor(model, vocabulary)
+    model = file.rebuilt(
+        lambda header: build(
+            header["model"], from_header(header["vocabulary"]).size, header["context"], **header["options"]
+        ),
+        path,
+    )
+    return Predictor(model, from_header(file.header["vocabulary"]))

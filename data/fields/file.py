@@ -1,6 +1,6 @@
 """The one format for fields, written and read: HDF5.
 
-    solution   float32 (samples, rows, columns, frames, fields)   one chunk per sample
+    solution   float32 (samples, rows, columns, frames, fields)   one chunk per sample, with a checksum
     inputs     float32 (samples, rows, columns, fields)           where a layout has inputs
     rows, columns   float64                                       coordinates of the points
     times      float64 (frames)
@@ -27,10 +27,16 @@ from torch import Tensor
 from data.fields.geometry import Geometry, from_dict
 from data.fields.layout import Array, Grid, Layout
 from data.hdf5 import Hdf5File
+from lab.errors import UserError
 from lab.files import atomic_path
 
 OWN = ("problem", "names", "inputs", "geometry", "static", "fingerprint", "first_sample", "num_samples")
 """Attributes that are not parameters of the numbers."""
+
+REQUIRED = {
+    "problem": str, "names": list, "inputs": list, "fingerprint": str, "first_sample": int, "num_samples": int
+}  # fmt: skip
+"""Attributes that every file of fields has."""
 
 Sample = tuple[Array | None, Array]
 """Inputs, if there are any, and solution."""
@@ -41,8 +47,10 @@ class FieldsFile:
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
         self.path, self._file = path, Hdf5File(path)
-        found = {key: plain(value) for key, value in self._file.file.attrs.items()}
-        rows, columns, times = (self._vector(name) for name in ("rows", "columns", "times"))
+        found = self._file.attributes(REQUIRED)
+        rows, columns, times = (
+            torch.from_numpy(self._file.vector(name)) for name in ("rows", "columns", "times")
+        )
         inputs = tuple(found["inputs"])
         self.samples = range(found["first_sample"], found["first_sample"] + found["num_samples"])
         self.layout = Layout(
@@ -62,10 +70,13 @@ class FieldsFile:
     @staticmethod
     def recognises(path: Path) -> bool:
         """Whether the file is in this format."""
-        return h5py.is_hdf5(path) and "geometry" in Hdf5File(path).file.attrs
+        return h5py.is_hdf5(path) and "geometry" in Hdf5File(path).attribute_names()
 
     def _geometry(self, attributes: dict[str, Any], rows: Tensor) -> Geometry:
-        return from_dict(json.loads(attributes["geometry"]))
+        try:
+            return from_dict(json.loads(attributes["geometry"]))
+        except (TypeError, ValueError, RecursionError, AttributeError) as error:
+            raise UserError(f"{self.path}: the attribute 'geometry' tells none ({error}).") from error
 
     def read(self, index: int) -> Array:
         """One chunk of the file."""
@@ -74,9 +85,6 @@ class FieldsFile:
     def read_inputs(self, index: int) -> Array:
         """One chunk of the file."""
         return np.asarray(self._file.read("inputs", index))
-
-    def _vector(self, name: str) -> Tensor:
-        return torch.from_numpy(np.asarray(self._file.read(name), dtype=np.float64))
 
 
 def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample]) -> None:
@@ -93,7 +101,9 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
             file.attrs["first_sample"], file.attrs["num_samples"] = numbers.start, len(numbers)
             file["rows"], file["columns"], file["times"] = layout.grid.rows, layout.grid.columns, layout.times
             made = {
-                name: file.create_dataset(name, (len(numbers), *shape), "f4", chunks=(1, *shape))
+                name: file.create_dataset(
+                    name, (len(numbers), *shape), "f4", chunks=(1, *shape), fletcher32=True
+                )
                 for name, shape in datasets.items()
             }
             for i, (inputs, solution) in enumerate(samples):
@@ -114,14 +124,9 @@ def holds(path: Path, fingerprint: str, numbers: range) -> bool:
     """Whether a generated file, of this format or an older one, has the samples of these numbers."""
     if not path.is_file():
         return False
-    found = Hdf5File(path).file.attrs
+    found = Hdf5File(path).attributes()
     return bool(
         found.get("fingerprint") == fingerprint
         and found["first_sample"] == numbers.start
         and found["num_samples"] >= len(numbers)
     )
-
-
-def plain(value: Any) -> Any:
-    """An attribute as a plain value or list."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

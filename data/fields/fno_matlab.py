@@ -17,7 +17,7 @@ import torch
 
 from data.fields.geometry import Box
 from data.fields.layout import Array, Grid, Layout
-from data.hdf5 import Hdf5File
+from data.hdf5 import REAL, Hdf5File
 from lab.errors import UserError
 from lab.files import fingerprint
 
@@ -80,7 +80,7 @@ def viscosity_in_name(name: str) -> float | None:
 def _load_v73(path: Path, num_samples: int | None, frames: int | None) -> npt.NDArray[Any]:
     """HDF5 written by MATLAB has its axes in reverse; a copy saved by others may not, as its times tell."""
     file = Hdf5File(path)
-    shape = file.dataset("u").shape
+    shape = file.dataset("u", REAL).shape
     _check_shape(shape, path)
     times = file.dataset("t").size if "t" in file else None
     if times is not None and shape[-1] == times and shape[0] != times:
@@ -103,6 +103,8 @@ def _load_v5(path: Path, num_samples: int | None, frames: int | None) -> npt.NDA
             f"{path} has no array u, but {', '.join(held) or 'nothing'}; it is truncated or another file."
         )
     u = np.asarray(found["u"])
+    if u.dtype.kind not in REAL:
+        raise UserError(f"{path} has u of type {u.dtype}; real numbers were expected.")
     _check_shape(u.shape, path)
     return u[:num_samples, :, :, :frames]
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from data.fields.file import FieldsFile
 from data.fields.geometry import Box, Geometry, Sphere
 from data.hdf5 import Hdf5File
+from lab.errors import UserError
 
 
 class OldFields(FieldsFile):
@@ -17,7 +18,11 @@ class OldFields(FieldsFile):
     @staticmethod
     def recognises(path: Path) -> bool:
         """Whether the file is in this format."""
-        return h5py.is_hdf5(path) and {"problem", "names", "fingerprint"} <= set(Hdf5File(path).file.attrs)
+        return h5py.is_hdf5(path) and {"problem", "names", "fingerprint"} <= Hdf5File(path).attribute_names()
 
     def _geometry(self, attributes: dict[str, Any], rows: Tensor) -> Geometry:
+        if (
+            attributes["problem"] == "navier-stokes"
+        ):  # whose files always had a format of their own, or a geometry
+            raise UserError(f"{self.path} has no attribute 'geometry'; make the file again.")
         return Sphere.of(rows) if attributes["problem"] == "shallow-water" else Box("walls", "walls")

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import torch
 
-from data.fields.file import OWN, plain
+from data.fields.file import OWN
 from data.fields.geometry import Box
 from data.fields.layout import Array, Grid, Layout
 from data.hdf5 import Hdf5File
@@ -22,10 +22,12 @@ class OldNavierStokes:
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
         self.path, self._file = path, Hdf5File(path)
-        found = {key: plain(value) for key, value in self._file.file.attrs.items()}
+        found = self._file.attributes(
+            {"fingerprint": str, "first_sample": int, "num_samples": int, "resolution": int}
+        )
         self.samples = range(found["first_sample"], found["first_sample"] + found["num_samples"])
         side = found["resolution"]
-        times = torch.from_numpy(np.asarray(self._file.read("t"), dtype=np.float64))
+        times = torch.from_numpy(self._file.vector("t"))
         self._file.check("a", "float32", (len(self.samples), side, side))
         self._file.check("u", "float32", (len(self.samples), side, side, len(times)))
         self.layout = Layout(
@@ -43,8 +45,8 @@ class OldNavierStokes:
         """Whether the file is in this format."""
         if not h5py.is_hdf5(path):
             return False
-        file = Hdf5File(path).file
-        return {"a", "u", "t"} <= set(file) and "fingerprint" in file.attrs
+        file = Hdf5File(path)
+        return "u" in file.names() and "fingerprint" in file.attribute_names()
 
     def read(self, index: int) -> Array:
         """One chunk of the file."""

@@ -159,7 +159,7 @@ def _source(path: Path, num_samples: int | None, frames: int | None) -> Source:
         if kind.recognises(path):
             source: Source = kind(path, num_samples, frames)
             return source
-    held = ", ".join(sorted(Hdf5File(path).file)) or "nothing"
+    held = ", ".join(sorted(Hdf5File(path).names())) or "nothing"
     raise UserError(
         f"{path} is not a file of fields in a format that is known here (it holds {held}); docs/data.md lists the "
         "formats, and python -m data.darcy, for example, makes such a file."

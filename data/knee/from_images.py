@@ -20,16 +20,15 @@ from data.knee.config import FromImagesConfig, calibration_region
 from data.knee.generate import (
     is_finished,
     protocol_attributes,
-    remove_leftovers,
     scan_name,
     slab_rows,
     write_splits,
 )
 from data.knee.scanner import Protocol, Scanner, write_scan
 from data.knee.tissue import ECHO_MS
-from data.scans.skm_tea.layout import scan_path
+from data.scans.skm_tea.layout import SCANS, scan_path
 from lab.errors import UserError
-from lab.files import fingerprint
+from lab.files import fingerprint, remove_leftovers
 from lab.paths import datasets_dir
 from lab.progress import Progress
 
@@ -73,7 +72,7 @@ def from_images(config: FromImagesConfig) -> Path:
     identity = fingerprint(
         {"protocol": asdict(protocol), "seed": config.seed, "version": VERSION, "content": content}
     )
-    remove_leftovers(root)
+    remove_leftovers(root / SCANS)
     missing = [name for name in names if not is_finished(scan_path(root, f"{name}.h5"), identity)]
     with Progress(len(names), f"scans of {path.name}", unit="scan") as progress:
         for number, (name, volume) in enumerate(zip(names, images.subjects, strict=True), start=1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from data.masks.spec import MaskSpec
 from data.parallel import cpu_count, in_processes
 from data.scans.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
 from lab.errors import UserError
-from lab.files import fingerprint
+from lab.files import fingerprint, remove_leftovers
 from lab.paths import datasets_dir
 from lab.progress import Progress
 
@@ -64,7 +63,7 @@ def generate(config: GenerateConfig) -> Path:
     root = Path(config.out) if config.out else datasets_dir() / f"knees-{'x'.join(map(str, shape))}"
     identity = fingerprint({"protocol": asdict(protocol), "seed": config.seed, "version": VERSION})
     names = [scan_name(number) for number in range(1, config.subjects + 1)]
-    remove_leftovers(root)
+    remove_leftovers(root / SCANS)
     missing = [name for name in names if not is_finished(scan_path(root, f"{name}.h5"), identity)]
     if missing:
         masks = evaluation_masks(grid, missing)
@@ -157,21 +156,13 @@ def is_finished(path: Path, identity: str) -> bool:
     try:
         with h5py.File(path) as file:
             found = file.attrs.get("fingerprint")
-    except OSError as error:
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise UserError(f"{path} cannot be read ({error}); delete it and it is made again.") from error
     if found != identity:
         raise UserError(
             f"{path} was made with other options or by another version; name another folder, or delete this one."
         )
     return True
-
-
-def remove_leftovers(root: Path) -> None:
-    """Delete temporary files whose process was killed."""
-    for path in (root / SCANS).glob(".*.tmp.h5"):
-        match = re.search(r"\.(\d+)\.tmp\.h5$", path.name)
-        if match and not Path(f"/proc/{match[1]}").exists():
-            path.unlink(missing_ok=True)
 
 
 def write_splits(root: Path, names: list[str], protocol: Protocol, description: str) -> None:

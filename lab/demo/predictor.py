@@ -30,6 +30,6 @@ class Predictor:
 def load(path: str | Path) -> Predictor:
     """The predictor that a weights file holds."""
     file = weights.load(path, app="demo")
-    model = build(file.header["model"], file.header["size"], **file.header["options"])
-    file.load_into(model, path)
-    return Predictor(model)
+    return Predictor(
+        file.rebuilt(lambda header: build(header["model"], header["size"], **header["options"]), path)
+    )

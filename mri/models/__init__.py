@@ -39,6 +39,7 @@ MODELS = Registry(
                 1,
                 "Unrolled steps x + M(y - A x) that share one Monarch; 1 is the paper's M y.",
                 at_least=1,
+                at_most=1000,
             ),
             Option("consistency", bool, False, "End with one step of data consistency, x + A^H(y - A x)."),
             Option(

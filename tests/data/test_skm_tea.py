@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 
 from data.scans.reader import load_scans, open_scan
 from data.scans.sense import Sense
+from data.scans.skm_tea.format import read_annotations
 from data.scans.skm_tea.layout import annotation_path, dataset_shapes, mask_key, scan_path, write_annotations
 from data.scans.skm_tea.scan import SkmTeaScan
 from data.scans.slices import Slice, SliceDataset, collate
@@ -296,6 +297,18 @@ def test_wrong_folders_and_annotations_are_explained(tmp_path: Path, monkeypatch
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"train.json: an entry of 'images' .*scan_id"):
         load_scans(root, "train")
+
+
+@pytest.mark.parametrize("key", ["scan_id", "file_name"])
+@pytest.mark.parametrize("name", ["../../x", "/elsewhere/x", "..", "", "x" * 300, "a\0b"])
+def test_names_in_annotations_lead_nowhere_else(root: Path, tmp_path: Path, key: str, name: str) -> None:
+    content = json.loads(annotation_path(root, "train").read_text())
+    content["images"][0][key] = name
+    there = annotation_path(tmp_path, "train")
+    there.parent.mkdir(parents=True)
+    there.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=rf"train\.json: .*{key} must be a plain folder name"):
+        read_annotations(tmp_path, "train")
 
 
 def test_there_is_no_third_echo(root: Path) -> None:

@@ -1,5 +1,6 @@
 """Learning-rate schedules and the run folder's guards."""
 
+import importlib
 import math
 import os
 
@@ -10,6 +11,7 @@ from lab.console import is_first_process
 from lab.demo.config import TrainConfig
 from lab.errors import UserError
 from lab.experiment import learning_rate_schedule
+from lab.paths import plain_name
 from lab.run import Run
 from lab.runs import finished_runs
 
@@ -65,12 +67,42 @@ def test_resuming_on_other_data_is_refused(workplace):
         Run.open(TrainConfig(name="one", resume=True), {"fingerprint": "b"})
 
 
-@pytest.mark.parametrize("name", ["../elsewhere", "..", ".", "", "/tmp/x", "a/b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../elsewhere",
+        "..",
+        ".",
+        "",
+        "/tmp/x",
+        "a/b",
+        "a\\b",
+        ".hidden",
+        "C:x",
+        "a\0b",
+        "a\nb",
+        "x" * 200,
+        "\ud800",
+    ],
+)
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_name_cannot_escape_the_runs_folder(workplace, name, resume):
     with pytest.raises(UserError, match="plain folder name"):
         Run.open(TrainConfig(name=name, resume=resume))
     assert not (workplace / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["mno", "überlauf 2", "a.b-c_d", "20260101-120000-mno-seed0", "echo:2"])
+def test_ordinary_names_are_names(name):
+    assert plain_name(name, "--name") == name
+
+
+@pytest.mark.parametrize("prefix", ["../x", "/tmp/x", "..", ""])
+@pytest.mark.parametrize("package", ["lab.demo", "pde", "mri", "text"])
+def test_a_prefix_cannot_escape_the_runs_folder(package, prefix):
+    table = importlib.import_module(f"{package}.config").TableConfig
+    with pytest.raises(UserError, match="--prefix must be a plain folder name"):
+        table(prefix=prefix)
 
 
 def test_processes_of_one_launcher_agree_on_the_folder(workplace, monkeypatch):

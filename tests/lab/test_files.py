@@ -3,11 +3,13 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from lab.errors import UserError
-from lab.files import atomic_path, fingerprint, read_json, write_json
+from lab.files import atomic_path, fingerprint, read_json, remove_leftovers, write_json
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
@@ -62,3 +64,43 @@ def test_json_round_trip_and_broken_json(tmp_path):
 
 def test_fingerprints_tell_values_apart():
     assert fingerprint({"nu": 1e-4}) != fingerprint({"nu": 1e-3})
+
+
+def dead_process() -> int:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere one cannot ask whether a process lives")
+def test_temporary_files_of_dead_processes_are_removed_and_no_others(tmp_path):
+    dead = dead_process()
+    gone = [
+        tmp_path / f".weights.{dead}.tmp.safetensors",
+        tmp_path / "checkpoints" / f".last.{dead}.tmp.ckpt",
+    ]
+    kept = [
+        tmp_path / f".weights.{os.getpid()}.tmp.safetensors",
+        tmp_path / ".weights.1.tmp.safetensors",
+        tmp_path / f".weights.{10**30}.tmp.safetensors",
+        tmp_path / f"mine.{dead}.tmp.txt",
+        tmp_path / "weights.safetensors",
+    ]
+    for path in gone + kept:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    remove_leftovers(tmp_path)
+    assert not any(path.exists() for path in gone)
+    assert all(path.exists() for path in kept)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere folders cannot be opened")
+def test_the_folder_is_flushed_after_the_rename(tmp_path, monkeypatch):
+    events = []
+    replace, fsync = os.replace, os.fsync
+    monkeypatch.setattr(os, "replace", lambda *names: (events.append("rename"), replace(*names)))
+    monkeypatch.setattr(
+        os, "fsync", lambda file: (events.append(stat.S_ISDIR(os.fstat(file).st_mode)), fsync(file))
+    )
+    write_json(tmp_path / "a.json", 1)
+    assert events == [False, "rename", True]

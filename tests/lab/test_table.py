@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 
 import pytest
 
@@ -65,3 +66,35 @@ def test_save_writes_the_three_files(table, tmp_path):
     paths = table.save(tmp_path / "new", "result")
     assert [path.name for path in paths] == ["result.md", "result.csv", "result.tex"]
     assert (tmp_path / "new" / "result.md").read_text() == table.markdown()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_diverged_model_keeps_its_row_and_is_never_the_best(value, capsys):
+    columns = [
+        Column("model", "model"),
+        Column("error", "error", better="lower"),
+        Column("psnr", "p", "higher"),
+    ]
+    rows = [
+        {"model": name, "error": Score.of(errors), "psnr": last}
+        for name, errors, last in [
+            ("a_1", [1.0, 2.0], 3.0),
+            ("b", [2.0, 3.0], 2.0),
+            ("c", [value, 1.0], value),
+        ]
+    ]
+    table = Table(columns, rows)
+    lines = table.markdown().splitlines()
+    assert lines[2] == "| a_1 | **1.5000 ± 0.5000** | **3.0000** |"
+    assert lines[4].startswith("| c | nan ± nan | ")
+    assert "**" not in lines[4]
+    assert lines[-1] == table.note() == "Diverged, with scores that are not finite: c."
+    table.print()
+    assert table.note() in capsys.readouterr().out
+    assert r"\caption{Diverged" in table.latex()
+    assert list(csv.DictReader(io.StringIO(table.csv())))[2]["error"] == "nan"
+
+
+def test_a_single_diverged_seed_has_no_spread():
+    assert math.isnan(Score.of([math.inf]).mean)
+    assert Score.of([math.nan]).error is None

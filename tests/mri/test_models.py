@@ -288,3 +288,24 @@ def test_every_candidate_changes_the_reconstruction(problem, name):
         images.append(method(*given.inputs).detach())
     for one, other in itertools.pairwise(images):
         assert relative(one, other) > 1e-6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": {"steps": 10**9}},
+        {"options": {"steps": -1}},
+        {"options": {"form": "zzz"}},
+        {"plane": [32]},
+        {"plane": None},
+        {"acc": "x"},
+        {"mask": None},
+        {"model": "nobody"},
+    ],
+)
+def test_a_header_that_describes_no_method_is_a_sentence(tmp_path, change):
+    config = TrainConfig(model="msense")
+    method = build("msense", (32, 32), **config.options)
+    weights.save(tmp_path / "w.safetensors", method, header(method, config) | change)
+    with pytest.raises(UserError, match=r"w\.safetensors describes no model that can be built"):
+        load(tmp_path / "w.safetensors")

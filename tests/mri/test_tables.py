@@ -1,11 +1,13 @@
 """Tables from scores."""
 
+import math
+
 import pytest
 
 from lab.table import Score
 from mri.metrics import METRICS
 from mri.scores import Result
-from mri.tables import seeds_table
+from mri.tables import results_tables, seeds_table
 
 
 def rows(*values: float) -> list[dict]:
@@ -26,3 +28,15 @@ def test_spread_over_seeds_is_that_of_the_means_over_scans():
 
 def test_one_seed_has_no_table_of_seeds():
     assert seeds_table([Result("unet", "unet", 2.0, 1, {0: rows(20.0)})], "").rows == []
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_diverged_seed_takes_nobody_elses_table_away(value):
+    sense = Result("sense", "sense", 2.0, 0, {0: rows(30.0, 31.0, 33.0)})
+    diverged = Result("unet", "unet", 2.0, 1, {0: rows(value, 30.0, 31.0), 1: rows(29.0, 30.0, 31.0)})
+    tables = results_tables([sense, diverged], "test data", against=["sense"])
+    assert set(tables) == {"acceleration", "against_sense", "seeds"}
+    assert "unet" in tables["acceleration"].note()
+    assert "sense" not in tables["acceleration"].note()
+    assert "31.33" in tables["acceleration"].csv()
+    assert "nan" in tables["seeds"].markdown()

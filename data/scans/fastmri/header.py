@@ -44,7 +44,7 @@ def parse_header(xml: bytes | str, path: Path) -> Header:
             / _number(encoding, f"i:encodedSpace/i:matrixSize/i:{axis}")
             for axis in "xyz"
         )
-    except (ElementTree.ParseError, AssertionError, ValueError, ZeroDivisionError) as error:
+    except (ElementTree.ParseError, AssertionError, ValueError, ZeroDivisionError, OverflowError) as error:
         raise UserError(f"{path}: 'ismrmrd_header' is not as in fastMRI ({error}).") from error
     return Header((max(first, 0), last), (z, x, y))
 

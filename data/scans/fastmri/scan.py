@@ -19,7 +19,7 @@ from data.scans.fastmri.header import parse_header
 from data.scans.scan import Scan
 from data.scans.sense import Sense
 from lab.errors import UserError
-from lab.paths import datasets_dir
+from lab.paths import datasets_dir, plain_name
 from lab.progress import Progress
 
 KSPACE, RSS, HEADER, MASK = "kspace", "reconstruction_rss", "ismrmrd_header", "mask"
@@ -36,14 +36,14 @@ class FastMriScan(Scan):
     def __init__(self, path: str | Path, cache: str | Path | None = None) -> None:
         self.file = Hdf5File(path)
         self.path = self.file.path
-        self.scan_id = self.path.stem
+        self.scan_id = plain_name(self.path.stem, f"the name of {self.path}")
         self._cache = Path(cache or datasets_dir() / "fastmri_maps")
         if MASK in self.file:
             raise UserError(
                 f"{path} is undersampled (it has a mask), so it has no target; use the train or val files."
             )
         slices, coils, height, width = self.file.check(KSPACE, "complex64", (None, None, None, None))
-        header = parse_header(self.file.read(HEADER), self.path)
+        header = parse_header(self.file.text(HEADER), self.path)
         self.file.check(RSS, "float32", (slices, None, None))
         self.matrix_shape = (slices, height, width)
         self.num_coils = coils

@@ -10,6 +10,7 @@ from data.scans.skm_tea.layout import KSPACE, SPLITS, ScanRecord, annotation_pat
 from data.scans.skm_tea.scan import SkmTeaScan
 from lab.errors import UserError
 from lab.files import read_json
+from lab.paths import plain_name
 
 ROOT_VARIABLE = "SKM_TEA_ROOT"
 
@@ -62,7 +63,7 @@ def read_annotations(root: str | Path, split: str) -> list[ScanRecord]:
     content = read_json(path)
     try:
         return [_record(image) for image in content["images"]]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, UserError) as error:
         raise UserError(
             f"{path}: an entry of 'images' is not as in SKM-TEA ({error!r}); fetch the file again."
         ) from error
@@ -75,8 +76,8 @@ def _record(image: dict[str, Any]) -> ScanRecord:
         raise ValueError(f"voxel_spacing {spacing}")
     return ScanRecord(
         id=int(image["id"]),
-        file_name=str(image["file_name"]),
-        scan_id=str(image["scan_id"]),
+        file_name=plain_name(str(image["file_name"]), "file_name"),
+        scan_id=plain_name(str(image["scan_id"]), "scan_id"),
         subject_id=int(image["subject_id"]),
         voxel_spacing=spacing,
         matrix_shape=(x, y, z),

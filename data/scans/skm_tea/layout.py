@@ -111,8 +111,8 @@ def create_scan(
             file[mask_key(4)] = mask      # bool, acquired grid
 
     It appears under its own name only when the block ends without an error. A chunk is one slice of one
-    echo, so that reading it in random order reads nothing else. `compress` shrinks zero-padded k-space to a
-    third, losslessly, for some speed.
+    echo, so that reading it in random order reads nothing else; a checksum tells whether it is damaged. `compress`
+    shrinks zero-padded k-space to a third, losslessly, for some speed.
     """
     import h5py
 
@@ -121,7 +121,7 @@ def create_scan(
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         for name, shape in dataset_shapes(matrix_shape, coils, echoes).items():
             chunks = (1, *shape[1:]) if name == MAPS else (1, *shape[1:3], 1, shape[4])
-            file.create_dataset(name, shape, DTYPE, chunks=chunks, **filters)
+            file.create_dataset(name, shape, DTYPE, chunks=chunks, fletcher32=True, **filters)
         for name, value in (attributes or {}).items():
             file.attrs[name] = value
         yield file

@@ -11,6 +11,7 @@ from data.hdf5 import Hdf5File
 from data.scans.scan import Scan
 from data.scans.skm_tea.layout import DTYPE, KSPACE, MAPS, MASKS, TARGET, ScanRecord, dataset_shapes, mask_key
 from lab.errors import UserError
+from lab.paths import plain_name
 
 SKM_TEA_PADDING = (96, 80)
 """How many zero lines SKM-TEA's k-space has along ky and kz, whatever its size."""
@@ -22,7 +23,7 @@ class SkmTeaScan(Scan):
     def __init__(self, path: str | Path, record: ScanRecord | None = None) -> None:
         self.file = Hdf5File(path)
         self.path = self.file.path
-        self.scan_id = record.scan_id if record else self.path.stem
+        self.scan_id = record.scan_id if record else plain_name(self.path.stem, f"the name of {self.path}")
         if record:
             self.voxel_spacing, self.orientation = record.voxel_spacing, record.orientation
         want = record.matrix_shape if record else (None, None, None)
@@ -33,7 +34,7 @@ class SkmTeaScan(Scan):
         self.num_coils, self.num_echoes = coils, echoes
         self.acquired_grid = self._find_acquired_grid()
         # Files that no scanner made say so themselves.
-        self.origin = str(self.file.file.attrs.get("origin", "SKM-TEA"))
+        self.origin = str(self.file.attributes().get("origin", "SKM-TEA"))
         self.file.close()
 
     def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -53,7 +54,12 @@ class SkmTeaScan(Scan):
         key = mask_key(acceleration)
         if key not in self.file:
             return None
-        return torch.from_numpy(np.asarray(self.file.read(key), bool))
+        mask = np.asarray(self.file.read(key), bool)
+        if mask.shape != self.acquired_grid:
+            raise UserError(
+                f"{self.path}: {key!r} has the shape {mask.shape}, other masks {self.acquired_grid}."
+            )
+        return torch.from_numpy(mask)
 
     def _read_echo(self, name: str, slice_index: int, echo: int) -> Any:
         # Picking one echo of an array stored without chunks would be thousands of tiny reads.
@@ -65,12 +71,10 @@ class SkmTeaScan(Scan):
     def _find_acquired_grid(self) -> tuple[int, int]:
         """The shape of the file's masks; without masks, SKM-TEA's constant padding taken off."""
         stored = self.matrix_shape[1:]
-        masks = self.file.file.get(MASKS, {})
-        for name in masks:
-            grid = tuple(masks[name].shape)
+        for name, grid in self.file.shapes(MASKS).items():
             if len(grid) != 2 or any(inner > outer for inner, outer in zip(grid, stored, strict=True)):
                 raise UserError(f"{self.path}: mask {name!r} has the shape {grid}, k-space only {stored}.")
-            return grid
+            return (grid[0], grid[1])
         grid = (stored[0] - SKM_TEA_PADDING[0], stored[1] - SKM_TEA_PADDING[1])
         if min(grid) < 1:
             raise UserError(
