@@ -58,9 +58,9 @@ def open_samples(path: Path, problem: Problem) -> Fields:
     """A file of samples of this problem."""
     fields = open_fields(path)
     if fields.problem != problem.name:
+        remedy = f" or --problem {fields.problem}" if fields.problem in PROBLEMS else ""
         raise UserError(
-            f"{path} holds samples of {fields.problem}, not of {problem.name}; give another file or "
-            f"--problem {fields.problem}."
+            f"{path} holds samples of {fields.problem}, not of {problem.name}; give another file{remedy}."
         )
     if not problem.static and fields.frames <= problem.frames_in:
         raise UserError(
