@@ -10,11 +10,11 @@ from torch.utils.data import Dataset, TensorDataset
 from data.fields.layout import Grid
 from lab.experiment import Experiment
 from pde.augment import random_images
-from pde.config import TrainConfig
+from pde.config import OWN_OPTIONS, TrainConfig
 from pde.metrics import error_per_frame, relative_error
 from pde.models import build
 from pde.predictor import Forecaster, OneShot, Predictor
-from pde.problems import PROBLEMS
+from pde.problems import OWN
 from pde.sources import Samples
 
 
@@ -32,7 +32,7 @@ class Training(Experiment):
 
     def training_step(self, batch: list[Tensor], batch_index: int) -> Tensor:
         if self.config.symmetries:
-            batch = random_images(PROBLEMS[self.config.problem].symmetries, *batch)
+            batch = random_images(self.config.about.symmetries, *batch)
         return super().training_step(batch, batch_index)
 
     def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
@@ -54,7 +54,7 @@ class Training(Experiment):
 
     def header(self) -> dict[str, Any]:
         config, net = self.config, self.model.net
-        case = PROBLEMS[config.problem].case
+        case = config.about.case
         return {
             "app": config.app,
             "problem": config.problem,
@@ -68,6 +68,7 @@ class Training(Experiment):
             "geometry": self.geometry.to_dict(),
             "recipe": config.recipe,
             **({case: getattr(config, case)} if case else {}),
+            **({"own": {key: getattr(config, key) for key in OWN_OPTIONS}} if config.problem == OWN else {}),
         }
 
 

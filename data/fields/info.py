@@ -4,6 +4,7 @@ import numpy as np
 
 from data.fields.options import InfoConfig
 from data.fields.reader import Fields, open_fields
+from data.fields.told import Retold
 from lab.console import say
 from lab.table import Column, Table
 
@@ -22,11 +23,12 @@ def info(config: InfoConfig) -> Table:
 
 def summary(fields: Fields) -> str:
     """Samples, frames, fields, grid, geometry and times, as text."""
-    layout, times = fields.source.layout, fields.times
+    source, layout, times = fields.source, fields.source.layout, fields.times
+    kind = type(source.source if isinstance(source, Retold) else source).__name__
     rows, columns = fields.grid.resolution
     unsaid = f", not said by the file for {' and '.join(layout.unsaid)}" if layout.unsaid else ""
     lines = [
-        f"{fields.path.name}: {fields.problem}, read as {type(fields.source).__name__}",
+        f"{fields.path.name}: {fields.problem}, read as {kind}",
         f"  samples   {len(fields)}",
         f"  kind      {'a map from input to answer' if fields.static else 'trajectories'}",
         f"  fields    {', '.join(fields.names)}",

@@ -1,6 +1,5 @@
 """Open files of fields, whatever their format, as one type."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from data.fields.geometry import Geometry
 from data.fields.layout import Array, Grid, Source
 from data.fields.old_fields import OldFields
 from data.fields.old_navier_stokes import OldNavierStokes
-from data.fields.options import Told
+from data.fields.options import Told, words
 from data.fields.pdebench import PdeBenchDarcy, PdeBenchFlow, PdeBenchGroups
 from data.fields.the_well import TheWell
 from data.fields.told import Retold
@@ -176,7 +175,9 @@ def open_fields(
 def _source(path: Path, num_samples: int | None, frames: int | None, told: Told) -> Source:
     kind = None if told.axes else next((kind for kind in FORMATS if kind.recognises(path)), None)
     if kind is None:  # --fields has chosen among the arrays already
-        plain, rest = PlainArrays(path, told), replace(told, fields="")
-        return Retold(plain, rest) if told.sphere or told.boundaries else plain
+        plain = PlainArrays(path, told)
+        return Retold(plain, told, ()) if told.sphere or told.boundaries else plain
     source: Source = kind(path, num_samples, frames)
-    return Retold(source, told) if told.sphere or told.boundaries or told.fields else source
+    return (
+        Retold(source, told, words(told.fields)) if told.sphere or told.boundaries or told.fields else source
+    )

@@ -1,11 +1,12 @@
 """A file together with what a user tells of it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from data.fields.geometry import Box, Geometry, Sphere
 from data.fields.layout import Array, Grid, Layout, Source
-from data.fields.options import Told, words
+from data.fields.options import Told
 from lab.errors import UserError
 from lab.files import fingerprint
 
@@ -13,10 +14,10 @@ from lab.files import fingerprint
 class Retold:
     """A source with another geometry, or with some of its fields."""
 
-    def __init__(self, source: Source, told: Told) -> None:
-        self._source, self.path, self.samples = source, source.path, source.samples
+    def __init__(self, source: Source, told: Told, chosen: Sequence[str]) -> None:
+        self.source, self.path, self.samples = source, source.path, source.samples
         layout = source.layout
-        names = words(told.fields) or list(layout.names)
+        names = list(chosen or layout.names)
         for name in names:
             if name not in layout.names:
                 raise UserError(
@@ -37,11 +38,11 @@ class Retold:
 
     def read(self, index: int) -> Array:
         """The chosen fields of a sample."""
-        return self._source.read(index)[..., self._chosen]
+        return self.source.read(index)[..., self._chosen]
 
     def read_inputs(self, index: int) -> Array:
         """All inputs of a sample."""
-        return self._source.read_inputs(index)
+        return self.source.read_inputs(index)
 
 
 def require_geometry(path: Path, layout: Layout) -> None:
