@@ -1,28 +1,32 @@
 """Options of the commands; nothing here needs torch."""
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from data.fields.options import Precision
+from data.fields.options import Precision, Told
 from lab.config import ExperimentConfig, flag, settle
 from lab.errors import UserError
 from lab.registry import Registry
 from pde.models import MODELS, check_geometry, comparison
 from pde.models.options import designed
-from pde.problems import DEFAULT, PROBLEMS, ProblemName
+from pde.problems import DEFAULT, OWN, PROBLEMS, Problem, ProblemName, own_problem
 
 Recipe = Literal["markov", "fno", "map"]
+OWN_OPTIONS = (*(entry.name for entry in fields(Told)), "frames_in")
+"""Options that only own data takes."""
 
 
 @dataclass(frozen=True)
-class DataOptions:
+class DataOptions(Told):
     """Where the samples come from and how they are shared out."""
 
     group: ClassVar[str] = "data"
 
     problem: ProblemName = DEFAULT
-    """navier-stokes: a periodic flow. darcy, burgers-walls: between walls. shallow-water: on the sphere."""
+    """navier-stokes: a periodic flow. darcy, burgers-walls: between walls. shallow-water: on the sphere. own: whatever
+    --data holds."""
     nu: float = 1e-3
     """navier-stokes: viscosity; 1e-3, 1e-4 and 1e-5 are the paper's."""
     data: Path | None = None
@@ -40,22 +44,45 @@ class DataOptions:
     """navier-stokes, generated data: arithmetic of the solver."""
     max_grid: int = 256
     """navier-stokes, generated data: finest solver grid; a viscosity of 1e-3, 1e-4 or 1e-5 asks for 64, 128 or 256."""
+    frames_in: int = 1
+    """own: frames that are given before the forecast begins."""
 
     def __post_init__(self) -> None:
+        Told.__post_init__(self)
+        if self.frames_in < 1:
+            raise UserError(f"--frames-in must be at least 1, not {self.frames_in}.")
+        if self.problem == OWN and self.data is None:
+            raise UserError("--problem own needs --data, the file of samples.")
+        usual = {entry.name: entry.default for entry in fields(DataOptions)}
+        for key in OWN_OPTIONS:
+            if self.problem != OWN and getattr(self, key) != usual[key]:
+                raise UserError(f"{flag(key)} is for --problem own; with {self.problem} it is settled.")
         for key in ("num_train", "num_val", "num_test"):
             if getattr(self, key) < 1:
                 raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
         if self.resolution is not None and self.resolution < 4:
             raise UserError(f"--resolution must be at least 4, not {self.resolution}.")
-        problem = PROBLEMS[self.problem]
-        usual = {entry.name: entry.default for entry in fields(DataOptions)}
+        problem = self.about
         every = {key for each in PROBLEMS.values() for key in each.options} - {"resolution"}
         for key in sorted(every - set(problem.options)):
             if getattr(self, key) != usual[key]:
                 raise UserError(
-                    f"{flag(key)} does nothing with --problem {self.problem}; make other data with "
-                    f"python -m {problem.package} and give it with --data."
+                    f"{flag(key)} does nothing with --problem {self.problem}"
+                    + (
+                        f"; make other data with python -m {problem.package} and give it with --data."
+                        if problem.package
+                        else "."
+                    )
                 )
+
+    @cached_property
+    def about(self) -> Problem:
+        """The problem; that of own data is read from the file."""
+        if self.problem != OWN:
+            return PROBLEMS[self.problem]
+        from data.fields.reader import open_fields
+
+        return own_problem(open_fields(str(self.data), told=self), self.frames_in)
 
 
 @dataclass(frozen=True)
@@ -86,7 +113,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
     def __post_init__(self) -> None:
         DataOptions.__post_init__(self)
         ExperimentConfig.__post_init__(self)
-        problem = PROBLEMS[self.problem]
+        problem = self.about
         if problem.static and self.recipe == "markov":
             settle(self, recipe="map")
         if (self.recipe == "map") != problem.static:
@@ -113,10 +140,10 @@ class TrainConfig(DataOptions, ExperimentConfig):
     @property
     def in_frames(self) -> int:
         """Frames that the model sees."""
-        return PROBLEMS[self.problem].frames_in if self.recipe == "fno" else 1
+        return self.about.frames_in if self.recipe == "fno" else 1
 
     def label(self) -> str:
-        problem = PROBLEMS[self.problem]
+        problem = self.about
         case = f"-{problem.case_name(getattr(self, problem.case))}" if problem.case else ""
         return f"{self.problem}{case}-{super().label()}"
 
@@ -194,7 +221,7 @@ class TableConfig(TrainConfig):
             raise UserError(
                 f"--seeds must be at least 1, not {self.seeds}, and --nus needs at least one entry."
             )
-        known = list(comparison(PROBLEMS[self.problem].geometry))
+        known = list(comparison(self.about.geometry))
         for key in ("models", "seeded_models"):
             for name in getattr(self, key):
                 if name not in known:

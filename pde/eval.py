@@ -19,9 +19,9 @@ def evaluate(config: EvalConfig) -> None:
 
     from lab.errors import UserError
     from lab.paths import runs_dir
-    from lab.runs import finished_runs
-    from pde.problems import PROBLEMS
-    from pde.scores import problem_of, score_runs, score_weights
+    from lab.runs import FinishedRun, finished_runs
+    from pde.problems import OWN, PROBLEMS
+    from pde.scores import problem_of, score_runs, score_weights, table_of
 
     torch.set_num_threads(config.threads or torch.get_num_threads())
     torch.set_flush_denormal(True)
@@ -30,16 +30,19 @@ def evaluate(config: EvalConfig) -> None:
         report(score_weights(config, folder / "scores"), config, folder)
         return
     runs = finished_runs(TrainConfig)
-    found = [name for name in PROBLEMS if any(problem_of(run) == name for run in runs)]
-    if config.problem is not None and config.problem not in found:
+    tables: dict[str, list[FinishedRun]] = {}
+    for problem in (*PROBLEMS, OWN) if config.problem is None else [config.problem]:
+        for each in runs:
+            if problem_of(each) == problem:
+                tables.setdefault(table_of(each), []).append(each)
+    if config.problem is not None and not tables:
         raise UserError(
             f"there is no finished run of {config.problem}; train one first with: "
             f"python -m pde.train --problem {config.problem}"
         )
-    for name in found if config.problem is None else [config.problem]:
-        place = folder if len(found) == 1 or config.problem is not None else folder / name
-        of_problem = [run for run in runs if problem_of(run) == name]
-        report(score_runs(of_problem, config, place / "scores"), config, place)
+    for name, of_table in tables.items():
+        place = folder if len(tables) == 1 else folder / name
+        report(score_runs(of_table, config, place / "scores"), config, place)
 
 
 def report(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> list[Path]:
@@ -75,7 +78,7 @@ def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> l
     paths = [] if problem.static else [figures.error_curves(results, folder / "errors.png")]
     if geometry.places:
         paths.append(figures.error_places(results, folder / "places.png"))
-    else:
+    elif results[0].scores[0].spectrum:
         paths.append(figures.energy_spectra(results, folder / "spectra.png"))
     for case in cases(results):
         here = [result for result in results if result.case == case]
@@ -90,11 +93,13 @@ def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> l
 def _page(results: "Sequence[Result]", tables: "list[Table]", paths: list[Path], folder: Path) -> Path:
     """All tables and still figures as one page, to be read as it is or copied into a document."""
     from lab.files import write_text
+    from pde.problems import OWN
 
     parts = [f"# {results[0].problem.title}", *(table.markdown().rstrip() for table in tables)]
     parts += [f"![{path.stem}]({path.name})" for path in paths if path.suffix == ".png"]
     runs = ", ".join(sorted(run.name for result in results for run in result.row.runs))
-    parts.append(f"{len(results[0].test)} test samples of simulated flow. Runs: {runs}.")
+    kind = "" if results[0].problem.name == OWN else " of simulated flow"
+    parts.append(f"{len(results[0].test)} test samples{kind}. Runs: {runs}.")
     write_text(folder / "report.md", "\n\n".join(parts) + "\n")
     return folder / "report.md"
 

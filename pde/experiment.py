@@ -12,11 +12,11 @@ from lab import budget
 from lab.errors import UserError
 from lab.experiment import Experiment
 from pde.augment import random_images
-from pde.config import TrainConfig
+from pde.config import OWN_OPTIONS, TrainConfig
 from pde.metrics import error_per_frame, relative_error
 from pde.models import build
 from pde.predictor import Forecaster, OneShot, Predictor
-from pde.problems import PROBLEMS
+from pde.problems import OWN
 from pde.sources import Samples
 
 
@@ -37,7 +37,7 @@ class Training(Experiment):
 
     def training_step(self, batch: list[Tensor], batch_index: int) -> Tensor:
         if self.config.symmetries:
-            batch = random_images(PROBLEMS[self.config.problem].symmetries, *batch)
+            batch = random_images(self.config.about.symmetries, *batch)
         return super().training_step(batch, batch_index)
 
     def on_train_batch_start(self, batch: list[Tensor], batch_index: int) -> None:
@@ -85,7 +85,7 @@ class Training(Experiment):
 
     def header(self) -> dict[str, Any]:
         config, net = self.config, self.model.net
-        case = PROBLEMS[config.problem].case
+        case = config.about.case
         return {
             "app": config.app,
             "problem": config.problem,
@@ -100,6 +100,7 @@ class Training(Experiment):
             **self.meaning,
             "recipe": config.recipe,
             **({case: getattr(config, case)} if case else {}),
+            **({"own": {key: getattr(config, key) for key in OWN_OPTIONS}} if config.problem == OWN else {}),
         }
 
 
@@ -146,7 +147,7 @@ def make_training(
     forecaster = Forecaster(net, config.in_frames, residual=config.recipe == "markov", fields=fields)
     if config.recipe == "fno":
         return Rollout(forecaster, config, grid, meaning), TensorDataset(*samples)
-    first = PROBLEMS[config.problem].frames_in - 1 if config.first_frame is None else config.first_frame
+    first = config.about.frames_in - 1 if config.first_frame is None else config.first_frame
     trajectories = torch.cat(samples, dim=3)
     if first > trajectories.shape[3] - 2:
         raise UserError(

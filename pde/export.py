@@ -36,10 +36,9 @@ def exportable(path: Path, steps: int) -> "Exportable":
     from lab.errors import UserError
     from lab.export import Exportable
     from pde.predictor import Unrolled, load
-    from pde.problems import PROBLEMS
 
     predictor, header = load(path).requires_grad_(False), weights.load(path, app="pde").header
-    if steps != 1 and PROBLEMS[header["problem"]].static:
+    if steps != 1 and header["recipe"] == "map":
         raise UserError(
             f"--steps {steps}: an input of {header['problem']} has one answer; leave --steps out."
         )

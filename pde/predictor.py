@@ -15,7 +15,6 @@ from lab.errors import UserError
 from pde.models import build
 from pde.models.parts.model import Model
 from pde.models.parts.resolution import Resolution, shown, sides
-from pde.problems import PROBLEMS
 
 
 class Predictor(nn.Module, ABC):
@@ -179,7 +178,7 @@ def from_header(header: dict[str, Any]) -> Predictor:
     """The model that the header of a weights file describes, with fresh weights."""
     grid = Grid.of(from_dict(header["geometry"]), *header["resolution"])
     net = build(header["model"], header["in_channels"], grid, header["fields"], **header["options"])
-    if PROBLEMS[header["problem"]].static:
+    if header["recipe"] == "map":
         return OneShot(net, header["fields"])
     return Forecaster(net, header["in_frames"], header["residual"], header["fields"])
 

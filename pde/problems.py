@@ -10,9 +10,14 @@ from data.fields.options import short
 if TYPE_CHECKING:
     from torch import Tensor
 
-ProblemName = Literal["navier-stokes", "darcy", "burgers-walls", "shallow-water"]
+    from data.fields.reader import Fields
+
+ProblemName = Literal["navier-stokes", "darcy", "burgers-walls", "shallow-water", "own"]
 DEFAULT: ProblemName = "navier-stokes"
 """The problem of commands that name none, and of runs from before there were others."""
+
+OWN = "own"
+"""The problem of a user's own file, which tells what the others have in `PROBLEMS`."""
 
 AXES = {"rows": 1, "columns": 2}
 """Of fields (sample, row, column, ..., field)."""
@@ -174,3 +179,12 @@ PROBLEMS: dict[str, Problem] = {
         ),
     )
 }
+
+
+def own_problem(fields: "Fields", frames_in: int) -> Problem:
+    """The problem that a user's own file poses."""
+    from data.fields.told import require_geometry
+
+    require_geometry(fields.path, fields.source.layout)
+    title = f"own data, {fields.path.name}"
+    return Problem("own", title, "", fields.geometry, fields.names[0], frames_in, fields.static)

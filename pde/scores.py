@@ -19,7 +19,7 @@ from lab.runs import FinishedRun, Row, rows
 from pde.config import DataOptions, EvalConfig, TrainConfig
 from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
 from pde.predictor import Predictor, from_header, load
-from pde.problems import DEFAULT, PROBLEMS, Problem
+from pde.problems import DEFAULT, OWN, Problem
 from pde.sources import Samples, Split, open_samples, samples_of
 
 SCORES_VERSION = 1
@@ -75,7 +75,7 @@ class Result:
 
 def score_runs(runs: Sequence[FinishedRun], config: EvalConfig, folder: Path) -> list[Result]:
     """Every run of one problem on its own test samples, or all on those of `config.data`; kept in `folder`."""
-    case = PROBLEMS[problem_of(runs[0])].case
+    case = _options(runs[0], config).about.case
     found = rows(runs, TrainConfig, apart=() if case is None else (case,))
     return [_result(row, config, folder) for row in found]
 
@@ -88,6 +88,7 @@ def score_weights(config: EvalConfig, folder: Path) -> list[Result]:
         file.rebuilt(from_header, path)  # refuses a header that describes nothing
         header = file.header
         options = {"model": header["model"], "problem": header["problem"], "seed": 0, **header["options"]}
+        options |= header.get(OWN, {})
         runs.append(FinishedRun(path.parent, options, {}, path))
     problems = sorted({problem_of(run) for run in runs})
     if len(problems) > 1:
@@ -99,6 +100,12 @@ def score_weights(config: EvalConfig, folder: Path) -> list[Result]:
 def problem_of(run: FinishedRun) -> str:
     """The problem that a run was trained on."""
     return str(run.config.get("problem", DEFAULT))
+
+
+def table_of(run: FinishedRun) -> str:
+    """The table that a run belongs to: that of its problem or, of own data, that of its file."""
+    problem = problem_of(run)
+    return f"{problem}-{Path(run.config['data']).stem}" if problem == OWN else problem
 
 
 def forecast(predictor: Predictor, samples: Samples, batch_size: int = 20) -> Tensor:
@@ -125,7 +132,7 @@ def _result(row: Row, config: EvalConfig, folder: Path) -> Result:
     return Result(
         row=row,
         problem=problem,
-        case=problem.case_name(value),
+        case=test.path.stem if problem.name == OWN else problem.case_name(value),
         title=problem.case_title(value),
         parameters=sum(parameter.numel() for parameter in first.parameters()),
         scores=tuple(_scores(run, config, folder) for run in row.runs),
@@ -155,7 +162,7 @@ def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int)
     squares = squares_by_point(prediction, truth)
     if grid.geometry.places:
         places, profile = error_profile(squares, grid)
-    flow = not any(grid.geometry.bounded)
+    flow = not any(grid.geometry.bounded) and problem.name != OWN  # the energy of a vorticity
     shown = test.names.index(problem.shown)
     spectra = [
         spectrum(part[..., -1, shown]).mean(0).tolist() if flow else [] for part in (prediction, truth)
@@ -172,13 +179,15 @@ def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int)
 
 
 def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Problem, Fields]:
-    problem = PROBLEMS[problem_of(run)]
-    if config.data is not None:
-        test = open_samples(config.data, problem)
-    else:
-        known = {
-            entry.name: run.config[entry.name] for entry in fields(DataOptions) if entry.name in run.config
-        }
-        known["data"] = None if known.get("data") is None else Path(known["data"])
-        test = Split(DataOptions(**known)).test
+    options = _options(run, config)
+    problem = options.about
+    test = Split(options).test if config.data is None else open_samples(config.data, problem, options)
     return problem, test if config.num_test is None else test.split(0, config.num_test)[1]
+
+
+def _options(run: FinishedRun, config: EvalConfig) -> DataOptions:
+    """Where the samples of a run come from."""
+    known = {entry.name: run.config[entry.name] for entry in fields(DataOptions) if entry.name in run.config}
+    path = config.data or known.get("data")
+    known["data"] = None if path is None else Path(path)
+    return DataOptions(**known)

@@ -8,10 +8,11 @@ from torch import Tensor
 
 from data.fields.generator import ensure
 from data.fields.layout import Grid
+from data.fields.options import Told
 from data.fields.reader import Fields, open_fields
 from lab.errors import UserError
 from pde.config import DataOptions
-from pde.problems import PROBLEMS, Problem
+from pde.problems import OWN, PROBLEMS, Problem
 
 
 class Samples(NamedTuple):
@@ -25,9 +26,11 @@ class Split:
     """The first samples of a file to train on, those after them to validate on, the last to test on."""
 
     def __init__(self, config: DataOptions) -> None:
-        self.config, self.problem = config, PROBLEMS[config.problem]
+        self.config, self.problem = config, config.about
         train, val, test = config.num_train, config.num_val, config.num_test
-        everything = open_samples(made_path(config) if config.data is None else config.data, self.problem)
+        everything = open_samples(
+            made_path(config) if config.data is None else config.data, self.problem, config
+        )
         if self.problem.case is not None:
             everything.expect(**{self.problem.case: getattr(config, self.problem.case)})
         if config.resolution is not None:
@@ -61,13 +64,13 @@ class Split:
         return {**self.train.describe(), "origin": origin, "samples": ranges}
 
 
-def open_samples(path: Path, problem: Problem) -> Fields:
-    """A file of samples of this problem."""
-    fields = open_fields(path)
-    if fields.problem != problem.name:
+def open_samples(path: Path, problem: Problem, told: Told | None = None) -> Fields:
+    """A file of samples of this problem; own data may be of any."""
+    fields = open_fields(path, told=told)
+    if problem.name not in (fields.problem, OWN):
+        remedy = f" or --problem {fields.problem if fields.problem in PROBLEMS else OWN}"
         raise UserError(
-            f"{path} holds samples of {fields.problem}, not of {problem.name}; give another file or "
-            f"--problem {fields.problem}."
+            f"{path} holds samples of {fields.problem}, not of {problem.name}; give another file{remedy}."
         )
     if not problem.static and fields.frames <= problem.frames_in:
         raise UserError(

@@ -7,7 +7,6 @@ from lab.cli import run
 from lab.config import run_of_table
 from pde.config import EvalConfig, TableConfig, TrainConfig
 from pde.models import comparison
-from pde.problems import PROBLEMS
 
 
 def table(config: TableConfig) -> None:
@@ -26,7 +25,7 @@ def table(config: TableConfig) -> None:
 
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
     """The options of all runs of the table, case by case where there are several."""
-    problem = PROBLEMS[config.problem]
+    problem = config.about
     rows = comparison(problem.geometry)
     values = [None] if problem.case is None else [{problem.case: value} for value in config.nus]
     for case in values:

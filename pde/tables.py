@@ -6,6 +6,7 @@ from statistics import fmean
 
 from lab.table import Cell, Column, Score, Table
 from pde.config import TrainConfig
+from pde.problems import OWN
 from pde.scores import Result
 
 PAPER = {"nu1e-3": 0.59, "nu1e-4": 0.81, "nu1e-5": 0.88}
@@ -23,7 +24,8 @@ def results_table(results: Sequence[Result]) -> Table:
     columns += [Column("seeds", "seeds", extra=True), Column("minutes", "minutes", digits=1, extra=True)]
     columns += [Column("steps", "steps", digits=0, extra=True)]
     columns += [Column("pass", "seconds per pass", digits=1, extra=True)]
-    caption = "Relative L2 error of the forecast (simulated flows): mean ± standard error over test samples"
+    kind = "" if results[0].problem.name == OWN else " (simulated flows)"
+    caption = f"Relative L2 error of the forecast{kind}: mean ± standard error over test samples"
     table = Table(columns, caption=caption)
     for label in labels(results):
         same = [result for result in results if result.label == label]

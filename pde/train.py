@@ -4,6 +4,7 @@ import sys
 
 from lab.cli import run
 from pde.config import TrainConfig
+from pde.problems import OWN
 
 
 def train(config: TrainConfig) -> dict[str, float]:
@@ -20,6 +21,11 @@ def train(config: TrainConfig) -> dict[str, float]:
 
     prepare(config)
     split = Split(config)
+    if config.problem == OWN:
+        from data.fields.info import spread, summary
+
+        say(summary(split.train))
+        spread(split.train).print()
     samples = split.load(split.train)
     validation = TensorDataset(*split.load(split.validation))
     torch.manual_seed(config.seed)

@@ -1,8 +1,8 @@
-"""Commands for files of fields: look at one (show), put shards together (join)."""
+"""Commands for files of fields: what is in one (info, show), another format (convert), shards (join)."""
 
 import sys
 
-from data.fields.options import JoinConfig, ShowConfig
+from data.fields.options import ConvertConfig, InfoConfig, JoinConfig, ShowConfig
 from lab.cli import run
 
 
@@ -13,6 +13,20 @@ def show(config: ShowConfig) -> None:
     show(config)
 
 
+def info(config: InfoConfig) -> None:
+    """Print what is understood of FILE: samples, frames, fields, grid, geometry, times, spread of each field."""
+    from data.fields.info import info
+
+    info(config)
+
+
+def convert(config: ConvertConfig) -> None:
+    """Write the fields of FILE to OUT in the format of this suite."""
+    from data.fields.convert import convert
+
+    convert(config)
+
+
 def join(config: JoinConfig) -> None:
     """Join the shards beside FILE into FILE."""
     from data.fields.join import join
@@ -21,4 +35,6 @@ def join(config: JoinConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m data.fields", {"": show, "show": show, "join": join}))
+    sys.exit(
+        run("python -m data.fields", {"": show, "info": info, "show": show, "convert": convert, "join": join})
+    )

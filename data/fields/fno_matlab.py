@@ -17,6 +17,7 @@ import torch
 
 from data.fields.geometry import Box
 from data.fields.layout import Array, Grid, Layout
+from data.fields.matlab import load, shapes_in
 from data.hdf5 import REAL, Hdf5File
 from lab.errors import UserError
 from lab.files import fingerprint
@@ -42,8 +43,14 @@ class FnoMatlab:
 
     @staticmethod
     def recognises(path: Path) -> bool:
-        """Whether the file is in this format; any file that is not HDF5 is tried as MATLAB v5."""
-        return "u" in Hdf5File(path) if h5py.is_hdf5(path) or path.suffix in (".h5", ".hdf5") else True
+        """Whether the file holds u with four axes, written by MATLAB or beside its times."""
+        if not (h5py.is_hdf5(path) or path.suffix in (".h5", ".hdf5")):
+            return len(shapes_in(path).get("u", ())) == 4
+        file = Hdf5File(path)
+        if "u" not in file or file.dataset("u").ndim != 4:
+            return False
+        square = file.dataset("u").shape[1] == file.dataset("u").shape[2]
+        return "MATLAB_class" in file.dataset("u").attrs or ("t" in file and square)
 
     def read(self, index: int) -> Array:
         """One sample from memory."""
@@ -56,8 +63,8 @@ class FnoMatlab:
         raise NotImplementedError
 
     def _load(self) -> Array:
-        load = _load_v73 if h5py.is_hdf5(self.path) else _load_v5
-        return np.ascontiguousarray(load(self.path, *self._kept), dtype=np.float32)
+        read = _load_v73 if h5py.is_hdf5(self.path) else _load_v5
+        return np.ascontiguousarray(read(self.path, *self._kept), dtype=np.float32)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_u": None}
@@ -89,20 +96,7 @@ def _load_v73(path: Path, num_samples: int | None, frames: int | None) -> npt.ND
 
 
 def _load_v5(path: Path, num_samples: int | None, frames: int | None) -> npt.NDArray[Any]:
-    from scipy.io import loadmat, whosmat
-
-    try:
-        held = [name for name, *_ in whosmat(path)]
-        found = loadmat(path, variable_names=["u"])
-    except Exception as error:  # its parser raises a dozen kinds on a damaged file
-        raise UserError(
-            f"{path} cannot be read as a MATLAB file ({error}); it is truncated or of another kind: copy it again."
-        ) from error
-    if "u" not in found:
-        raise UserError(
-            f"{path} has no array u, but {', '.join(held) or 'nothing'}; it is truncated or another file."
-        )
-    u = np.asarray(found["u"])
+    u = load(path, "u")["u"]
     if u.dtype.kind not in REAL:
         raise UserError(f"{path} has u of type {u.dtype}; real numbers were expected.")
     _check_shape(u.shape, path)

@@ -62,6 +62,8 @@ class Layout:
         static: whether an input has one answer, instead of frames that follow each other.
         parameters: everything that decided the numbers, by name.
         fingerprint: equal for two files exactly if sample i of one is sample i of the other.
+        unsaid: the axes (x along rows, y along columns) of which the file does not say whether they are periodic;
+            they count as walls until a user tells.
     """
 
     problem: str
@@ -72,6 +74,7 @@ class Layout:
     static: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
+    unsaid: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+from data.fields.geometry import Boundary, Latitudes
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir
@@ -155,8 +156,50 @@ class JoinConfig:
     """Delete the shards once the joined file is complete."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What a user tells of a file that does not say it itself; it counts more than what the file says."""
+
+    group: ClassVar[str] = "data"
+
+    periodic: str = ""
+    """Axes along which the fields are periodic: x, y or x,y."""
+    walls: str = ""
+    """Axes along which the domain ends, at walls or open: x, y or x,y."""
+    sphere: Latitudes | None = None
+    """The fields cover a sphere, rows from north to south on such latitudes, columns all around."""
+    fields: str = ""
+    """Fields to keep, in this order, such as density,Vx; of plain arrays, the arrays to read."""
+    axes: str = ""
+    """Axes of plain arrays in their order, such as sample,x,y,time, where sample,time,x,y,field does not fit."""
+
+    def __post_init__(self) -> None:
+        for flag, value in (("--periodic", self.periodic), ("--walls", self.walls)):
+            if not set(words(value)) <= {"x", "y"}:
+                raise UserError(f"{flag} takes x, y or x,y, not {value!r}.")
+        if both := set(words(self.periodic)) & set(words(self.walls)):
+            raise UserError(f"{min(both)} cannot be both --periodic and between --walls; give one of them.")
+        if self.sphere is not None and (self.periodic or self.walls):
+            raise UserError("--sphere says all of the boundary; leave out --periodic and --walls.")
+
+    @property
+    def boundaries(self) -> dict[str, Boundary]:
+        """The boundary of each axis that is told."""
+        told: dict[str, Boundary] = dict.fromkeys(words(self.periodic), "periodic")
+        return told | dict.fromkeys(words(self.walls), "walls")
+
+
+def words(text: str) -> list[str]:
+    """What commas separate.
+
+    >>> words("x, y"), words("")
+    (['x', 'y'], [])
+    """
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 @dataclass(frozen=True)
-class ShowConfig:
+class ShowConfig(Told):
     """Options of the viewer."""
 
     file: Path
@@ -173,6 +216,24 @@ class ShowConfig:
             raise UserError(
                 f"--samples and --frames must be 1 or more, not {self.samples} and {self.frames}."
             )
+
+
+@dataclass(frozen=True)
+class InfoConfig(Told):
+    """Options of the summary."""
+
+    file: Path
+    """A file of fields in any format that docs/data.md lists."""
+
+
+@dataclass(frozen=True)
+class ConvertConfig(Told):
+    """Options of the conversion."""
+
+    file: Path
+    """A file of fields in any format that docs/data.md lists."""
+    out: Path
+    """The file to write, in the format of this suite."""
 
 
 def shard_path(whole: Path, part: int, parts: int) -> Path:

@@ -8,17 +8,33 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from data.fields.arrays import PlainArrays
 from data.fields.file import FieldsFile
+from data.fields.fno_darcy import FnoDarcy
 from data.fields.fno_matlab import FnoMatlab
 from data.fields.geometry import Geometry
 from data.fields.layout import Array, Grid, Source
 from data.fields.old_fields import OldFields
 from data.fields.old_navier_stokes import OldNavierStokes
-from data.hdf5 import Hdf5File
+from data.fields.options import Told, words
+from data.fields.pdebench import PdeBenchDarcy, PdeBenchFlow, PdeBenchGroups
+from data.fields.the_well import TheWell
+from data.fields.told import Retold
 from lab.errors import UserError
 
-FORMATS: tuple[Any, ...] = (FieldsFile, OldFields, OldNavierStokes, FnoMatlab)
+FORMATS: tuple[Any, ...] = (
+    FieldsFile,
+    OldFields,
+    OldNavierStokes,
+    FnoMatlab,
+    FnoDarcy,
+    PdeBenchFlow,
+    PdeBenchDarcy,
+    PdeBenchGroups,
+    TheWell,
+)
 """The known formats, each a `Source` with a test whether it `recognises` a path; the first that does reads the file.
+What none of them recognises, and whatever a user tells the axes of, is read as plain arrays.
 
 A format that is read into memory need not keep more than the samples and frames asked for."""
 
@@ -141,12 +157,14 @@ class Fields(Dataset[Tensor]):
         return torch.from_numpy(np.ascontiguousarray(values))
 
 
-def open_fields(path: str | Path, *, num_samples: int | None = None, frames: int | None = None) -> Fields:
+def open_fields(
+    path: str | Path, *, num_samples: int | None = None, frames: int | None = None, told: Told | None = None
+) -> Fields:
     """Open a file of any known format and check it; `num_samples` and `frames` keep the first so many."""
     path = Path(path)
     if not path.is_file():
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
-    source = _source(path, num_samples, frames)
+    source = _source(path, num_samples, frames, told or Told())
     counts = ("samples", num_samples, len(source.samples)), ("frames", frames, len(source.layout.times))
     for what, wanted, there in counts:
         if wanted is not None and wanted > there:
@@ -154,13 +172,12 @@ def open_fields(path: str | Path, *, num_samples: int | None = None, frames: int
     return Fields(source, None if num_samples is None else range(num_samples), frames)
 
 
-def _source(path: Path, num_samples: int | None, frames: int | None) -> Source:
-    for kind in FORMATS:
-        if kind.recognises(path):
-            source: Source = kind(path, num_samples, frames)
-            return source
-    held = ", ".join(sorted(Hdf5File(path).names())) or "nothing"
-    raise UserError(
-        f"{path} is not a file of fields in a format that is known here (it holds {held}); docs/data.md lists the "
-        "formats, and python -m data.darcy, for example, makes such a file."
+def _source(path: Path, num_samples: int | None, frames: int | None, told: Told) -> Source:
+    kind = None if told.axes else next((kind for kind in FORMATS if kind.recognises(path)), None)
+    if kind is None:  # --fields has chosen among the arrays already
+        plain = PlainArrays(path, told)
+        return Retold(plain, told, ()) if told.sphere or told.boundaries else plain
+    source: Source = kind(path, num_samples, frames)
+    return (
+        Retold(source, told, words(told.fields)) if told.sphere or told.boundaries or told.fields else source
     )

@@ -25,7 +25,7 @@ def sizes(fields: Fields, frames: list[int]) -> Table:
         for i, name in enumerate(fields.names):
             now = _rms(values[..., frame, i], weights)
             row[name] = now
-            if frame:
+            if frame and now > 0:
                 change = values[..., frame, i] - values[..., frame - 1, i]
                 row[f"{name} change"] = _rms(change, weights) / now
         table.rows.append(row)
@@ -34,7 +34,7 @@ def sizes(fields: Fields, frames: list[int]) -> Table:
 
 def show(config: ShowConfig, summary: Callable[[Fields, list[int]], Table] = sizes) -> list[Path]:
     """Write `<file>.png` and, where fields change with time, `<file>.gif`; print the summary; return the paths."""
-    fields = open_fields(config.file)
+    fields = open_fields(config.file, told=config)
     rows, columns = fields.grid.resolution
     known = {key: value for key, value in fields.parameters.items() if key == "nu"}
     words = [f"{len(fields)} samples of {'one solution' if fields.static else f'{fields.frames} frames'}"]

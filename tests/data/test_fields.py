@@ -96,7 +96,7 @@ def test_files_of_another_kind_are_refused_in_one_sentence(tmp_path: Path, stati
         open_fields(tmp_path / "torn.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["v"] = np.zeros(3)
-    with pytest.raises(UserError, match=r"not a file of fields .* \(it holds v\)"):
+    with pytest.raises(UserError, match=r"holds no array of fields, .* but v \(3,\)"):
         open_fields(tmp_path / "other.h5")
 
 

@@ -95,7 +95,7 @@ def test_what_does_not_fit_together_is_refused(options, sentence):
         (["--modes", "8", "--modes-y", "10"], {"modes_y": 10}),
         (["--groups", "5"], {"form": "separable", "shear": True}),
         (["--twin", "ffno"], {"form": "separable", "shear": False, "modes_y": None, "transport": True}),
-        (["--model", "fno"], {"transport": True, "coordinates": "diagonal"}),
+        (["--model", "fno"], {"transport": False, "coordinates": "diagonal"}),
         (["--problem", "darcy"], {"transport": None, "coordinates": "geometry", "form": None}),
         (["--problem", "shallow-water"], {"transport": True, "coordinates": "geometry", "shear": None}),
     ],
