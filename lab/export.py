@@ -27,6 +27,10 @@ FORMATS = (".onnx", ".pt2")
 METADATA = "monarch"
 TOLERANCE = 1e-5
 """Relative error, against the model itself, of a file that is right; more only where rounding alone makes more."""
+OPSET = 20
+"""The version of ONNX's operators that files are written in."""
+MODES = {"bicubic": "cubic", "bilinear": "linear"}
+"""What sampling modes are called since version 20."""
 
 Tensors = Mapping[str, Tensor]
 
@@ -119,13 +123,23 @@ def _save(model: Exportable, path: Path) -> None:
     if path.suffix == ".pt2":
         torch.export.save(program, path, extra_files={f"{METADATA}.json": metadata})
         return
+    from onnx_ir import AttrString
     from onnx_ir.passes.common import RemoveUnusedNodesPass
 
     named = {name: dict(axes) for name, axes in model.free.items()}
     made = torch.onnx.export(
-        program, dynamo=True, verbose=False, output_names=[model.output], dynamic_shapes=named
+        program,
+        dynamo=True,
+        verbose=False,
+        opset_version=OPSET,
+        output_names=[model.output],
+        dynamic_shapes=named,
     )
     assert made is not None
+    for node in made.model.graph.all_nodes():
+        # Within loops torch writes the names of an earlier version of the operator.
+        if node.op_type == "GridSample" and (mode := node.attributes.get("mode")) is not None:
+            node.attributes.add(AttrString("mode", MODES.get(mode.as_string(), mode.as_string())))
     RemoveUnusedNodesPass()(
         made.model
     )  # constants that a loop leaves behind, of which onnxruntime would warn

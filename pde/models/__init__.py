@@ -211,6 +211,7 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
         found["latent"] = coarse(grid.resolution, modes, sphere=sphere)
     if "coordinates" in options:
         found["coordinates"] = Coordinates(options["coordinates"] or "plain", geometry)
+        found["coordinates"].on(*grid.resolution)
     if "transport" in options:
         found["transport"] = Transport(grid.resolution, geometry, fields) if options["transport"] else None
     if "shear" in options:

@@ -355,7 +355,7 @@ def test_every_public_constructor_is_in_the_registry(root):
     }
     elsewhere |= {"project", "projection_report", "ProjectionReport", "ConversionReport", "LayerReport"}
     elsewhere |= {"MonarchAdapter", "attach_adapter", "load_adapter", "merge_adapter", "save_adapter"}
-    elsewhere |= {"MonarchConv1d", "MonarchConv2d"}
+    elsewhere |= {"MonarchConv1d", "MonarchConv2d", "in_pairs"}
     elsewhere |= {"MonarchAttention", "MonarchExperts", "load_converted", "save_converted", "structure"}
     # reached through the constructors
     parts = {"Permutation", "Resize", "Stride", "RealPart", "Product", "Combination"}

@@ -101,7 +101,7 @@ def test_methods_outside_torch_are_refused_with_a_sentence(model, tmp_path, caps
     path = stored(tmp_path / "w.safetensors", model)
     assert call("--weights", path, "--out", tmp_path / "m.onnx") == 2
     said = capsys.readouterr().err
-    assert "cannot be exported: its iterations are those of sigpy" in said
+    assert "cannot be exported: " in said
     assert said.count("\n") == 1
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from data.fields.geometry import Box, Geometry
+from data.fields.geometry import Box, Geometry, Sphere
 
 Kind = Literal["plain", "geometry", "diagonal"]
 
@@ -33,8 +33,12 @@ class Coordinates:
 
     def on(self, rows: int, columns: int) -> Tensor:
         """The channels on a grid of this many points: (row, column, channel), float64."""
-        if torch.compiler.is_compiling():
-            return self._made(rows, columns)  # a stand-in, which must not outlive the tracing
+        # Tracing gives stand-ins, which must not outlive it. Gauss's latitudes solve an eigenvalue problem, which is no
+        # part of a graph: those of the model's own grid are known before (see `pde.models.build`).
+        if torch.compiler.is_compiling() and not (
+            isinstance(self.geometry, Sphere) and (rows, columns) in self._known
+        ):
+            return self._made(rows, columns)
         if (rows, columns) not in self._known:
             with torch.inference_mode(False):  # a validation may come first, and training needs it later
                 self._known[rows, columns] = self._made(rows, columns)

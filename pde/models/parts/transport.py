@@ -90,7 +90,8 @@ class Plane(Surface):
 
     def vector(self, velocity: Tensor) -> Tensor:
         rows, columns = self.resolution
-        return velocity * velocity.new_tensor([REACH * rows, REACH * columns])
+        down, across = velocity.unbind(-1)
+        return torch.stack((REACH * rows * down, REACH * columns * across), -1)
 
     def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
         return position.to(displacement.dtype) + displacement
@@ -269,8 +270,8 @@ def spline_values(coefficients: Tensor, row: Tensor, column: Tensor) -> Tensor:
     lower = (5 - 3 * (t + t2) + 2 * t3) / 6  # weight of the first pair
     upper = 1 - lower
     pairs = torch.stack((whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 * lower), whole + 1 + t3 / (6 * upper)), 1)
-    scale = image.new_tensor([2 / (width - 1), 2 / (height - 1)]).view(2, 1, 1, 1, 1)
-    x, y = (pairs * scale - 1).unbind(0)  # each (pair, batch, x, y)
+    # Each (pair, batch, x, y), as `grid_sample` counts: from -1 at the first point to 1 at the last.
+    x, y = pairs[0] * (2 / (width - 1)) - 1, pairs[1] * (2 / (height - 1)) - 1
     weights = torch.stack((lower, upper), 1)
     shape = (2, 2, *row.shape)
     grid = torch.stack((x[None].expand(shape), y[:, None].expand(shape)), -1).flatten(0, 1)
