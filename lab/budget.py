@@ -57,6 +57,7 @@ def measure(
     """
     experiment = copy.deepcopy(experiment)
     batch_size, clip = experiment.config.batch_size, experiment.config.grad_clip
+    half = experiment.config.precision == "bf16-mixed"
     optimizer = torch.optim.AdamW(list(experiment.parameter_groups()), fused=True)
     for group in optimizer.param_groups:
         group["lr"] = 0.0  # the same work, but the weights cannot run away
@@ -64,7 +65,8 @@ def measure(
     times: list[float] = []
     while len(times) < WARM_UP + STEPS or sum(times) < 60 * TRIAL * minutes:
         begun = busy(experiment.device)
-        loss = experiment.training_step(batch, 0)
+        with torch.autocast(experiment.device.type, torch.bfloat16, enabled=half):
+            loss = experiment.training_step(batch, 0)
         optimizer.zero_grad()
         loss.backward()
         if clip is not None:
