@@ -12,7 +12,7 @@ from lab.registry import Registry
 from text.models import MODELS
 from text.settings import SETTINGS, Setting
 
-SettingName = Literal["dense", "monarch", "reverse", "pretrain", "finetune", "project"]
+SettingName = Literal["dense", "monarch", "reverse", "pretrain", "finetune", "project", "adapter"]
 VocabularyName = Literal["bytes", "bpe"]
 
 
@@ -59,16 +59,18 @@ class TrainConfig(DataOptions, ExperimentConfig):
     """What to train."""
     setting: SettingName = "dense"
     """dense, monarch: such matrices from beginning to end. reverse: Monarch, turned dense at --switch-at.
-    pretrain: dense, on half of the documents. finetune, project: that model (trained first if need be) on the
-    other half, dense or projected to Monarch."""
+    pretrain: dense, on half of the documents. finetune, project, adapter: that model (trained first if need be)
+    on the other half, dense, projected to Monarch, or frozen beside Monarch adapters that learn."""
     switch_at: float = 0.9
     """With --setting reverse: fraction of the steps after which the matrices turn dense."""
     minutes: float | None = None
     """Train for about this long, validations aside: chooses --epoch-steps from the time that a few steps take."""
     pretrain_epochs: int | None = None
-    """With --setting finetune and project: epochs of the pretraining; --epochs when not given."""
+    """With --setting finetune, project and adapter: epochs of the pretraining; --epochs when not given."""
     finetune_lr: float = 0.5
-    """With --setting finetune and project: peak learning rate, relative to --lr."""
+    """With --setting finetune and project: peak learning rate, relative to --lr. Adapters learn ten times as fast."""
+    adapter_rank: int = 4
+    """With --setting adapter: rank of the adapters' blocks; --blocks of them."""
     dropout: float = 0.0
     """Dropout of models that begin dense. Monarch models are smaller and trained without, as in the paper."""
 
@@ -82,7 +84,9 @@ class TrainConfig(DataOptions, ExperimentConfig):
         for key in ("minutes", "pretrain_epochs", "finetune_lr"):
             if getattr(self, key) is not None and not getattr(self, key) > 0:
                 raise UserError(f"{flag(key)} must be above 0, not {getattr(self, key)}.")
-        if self.way.monarch and self.options["blocks"] is None:
+        if self.adapter_rank < 1:
+            raise UserError(f"--adapter-rank must be at least 1, not {self.adapter_rank}.")
+        if (self.way.monarch or self.way.adapter) and self.options["blocks"] is None:
             raise UserError(f"--setting {self.setting} needs --blocks, the blocks of its Monarch matrices.")
 
     @property
@@ -93,18 +97,28 @@ class TrainConfig(DataOptions, ExperimentConfig):
     @property
     def peak_lr(self) -> float:
         """The highest learning rate of this run."""
-        return self.lr * (self.finetune_lr if self.way.pretrained else 1.0)
+        return self.lr * self.way.rate * (self.finetune_lr if self.way.pretrained else 1.0)
+
+    @property
+    def adapter(self) -> dict[str, int] | None:
+        """Blocks and rank of the adapters, where the setting has any."""
+        return {"blocks": self.options["blocks"], "rank": self.adapter_rank} if self.way.adapter else None
 
     def pretraining(self) -> "TrainConfig":
         """The run that a pretrained setting begins with, under a name that only its own options decide."""
         usual = TrainConfig()
-        foreign = {
-            key: getattr(usual, key) for key in ("minutes", "pretrain_epochs", "finetune_lr", "switch_at")
-        }
+        own = ("minutes", "pretrain_epochs", "finetune_lr", "adapter_rank", "switch_at")
+        foreign = {key: getattr(usual, key) for key in own}
         epochs = self.pretrain_epochs or self.epochs
         first = replace(self, setting="pretrain", epochs=epochs, resume=True, **foreign)
-        own = {key: value for key, value in as_plain_dict(first).items() if key not in self.placement}
-        return replace(first, name=f"{first.label()}-{fingerprint(own)[:8]}")
+        # Only what is not at its default, so that an option that comes later leaves the name as it was.
+        default = as_plain_dict(usual)
+        told = {
+            key: value
+            for key, value in as_plain_dict(first).items()
+            if key not in self.placement and value != default.get(key)
+        }
+        return replace(first, name=f"{first.label()}-{fingerprint(told)[:8]}")
 
     def label(self) -> str:
         return f"{self.model}-{self.setting}-seed{self.seed}"

@@ -50,6 +50,7 @@ class LanguageModelling(Experiment):
             "app": config.app,
             "model": config.model,
             "options": {**config.options, "blocks": blocks},
+            "adapter": config.adapter,
             "context": config.context,
             "vocabulary": self.vocabulary.header(),
         }

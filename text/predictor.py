@@ -22,7 +22,7 @@ class Predictor:
 
     @property
     def num_parameters(self) -> int:
-        """Real numbers that were trained."""
+        """Real numbers in the model."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     @torch.inference_mode()
@@ -54,7 +54,11 @@ def load(path: str | Path) -> Predictor:
     file = weights.load(path, app="text")
     model = file.rebuilt(
         lambda header: build(
-            header["model"], from_header(header["vocabulary"]).size, header["context"], **header["options"]
+            header["model"],
+            from_header(header["vocabulary"]).size,
+            header["context"],
+            adapter=header.get("adapter"),  # version 0.1 had none
+            **header["options"],
         ),
         path,
     )

@@ -98,14 +98,17 @@ def _bits(run: FinishedRun, text: Corpus, options: DataOptions, folder: Path) ->
 def _cost(row: Row, text: Corpus) -> Cost:
     """The cost of the model as its training begins."""
     own = {option.name: row.config[option.name] for option in TrainConfig.registry[row.model].options}
-    if not SETTINGS[row.config["setting"]].monarch:
+    way = SETTINGS[row.config["setting"]]
+    if way.adapter:
+        own["adapter"] = {"blocks": own["blocks"], "rank": row.config["adapter_rank"]}
+    if not way.monarch:
         own["blocks"] = None
     return cost(row.model, text.vocabulary.size, row.config["context"], **own)
 
 
 def baseline(result: Result, results: Sequence[Result]) -> Result | None:
     """The row that a setting is compared with: equal in all else, and with its length decided by steps."""
-    apart = TrainConfig.placement | {"seed", "setting", "minutes", "switch_at"}
+    apart = TrainConfig.placement | {"seed", "setting", "minutes", "switch_at", "adapter_rank"}
 
     def rest(each: Result) -> dict[str, object]:
         return {key: value for key, value in each.row.config.items() if key not in apart}

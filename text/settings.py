@@ -16,10 +16,14 @@ class Setting:
     """Whether it begins with Monarch matrices."""
     switches: bool = False
     """Whether they turn dense within the run."""
+    adapter: bool = False
+    """Whether the matrices stay as they are and Monarch adapters beside them learn."""
     pretrained: bool = False
     """Whether it begins with the weights of a dense model that was trained on the first half."""
     part: Part = "all"
     """What it is trained on."""
+    rate: float = 1.0
+    """Its learning rate, relative to that of others like it."""
     against: str | None = None
     """The setting that it is compared with."""
 
@@ -37,6 +41,14 @@ SETTINGS = {
         monarch=True,
         pretrained=True,
         part="second",
+        against="finetune",
+    ),
+    "adapter": Setting(
+        "pretrained and frozen; Monarch adapters beside its matrices learn the second half",
+        adapter=True,
+        pretrained=True,
+        part="second",
+        rate=10.0,  # few parameters that start at zero; see docs/text.md
         against="finetune",
     ),
 }

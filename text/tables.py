@@ -9,7 +9,7 @@ from lab.table import Cell, Column, Score, Table
 from text.metrics import perplexity
 from text.scores import Result, baseline, time_to_reach
 
-BASELINES = "dense, or dense fine-tuning for a projected model"
+BASELINES = "dense, or dense fine-tuning for a projected model or one with adapters"
 
 
 def results_table(results: Sequence[Result]) -> Table:
@@ -30,6 +30,7 @@ def results_table(results: Sequence[Result]) -> Table:
             Column("minutes", "minutes", digits=1),
             Column("tokens", "tokens per second", digits=0, extra=True),
             Column("parameters", "parameters", extra=True),
+            Column("trained", "trained", extra=True),
             Column("multiply_adds", "multiply-adds (G)", digits=2, extra=True),
             Column("seeds", "seeds", extra=True),
         ],
@@ -63,6 +64,7 @@ def _row(result: Result, results: Sequence[Result]) -> dict[str, Cell]:
         "minutes": fmean(result.seconds) / 60,
         "tokens": result.tokens_per_second,
         "parameters": result.cost.parameters,
+        "trained": result.cost.trained,
         "multiply_adds": result.cost.multiply_adds / 1e9,
         "seeds": len(result.bits),
     }

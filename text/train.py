@@ -54,9 +54,9 @@ def pretrained_weights(config: TrainConfig) -> "Path":
 
 
 def initial_model(config: TrainConfig, text: "Corpus", start: "Path | None" = None) -> "LanguageModel":
-    """The model as its training begins: new, or with pretrained weights, which a Monarch model projects."""
+    """The model as its training begins: new, or with pretrained weights, projected or with adapters beside them."""
     from lab import weights
-    from monarch_core import monarchize
+    from monarch_core import attach_adapter, monarchize
     from text.models import build
     from text.models.parts.block import Block
 
@@ -69,6 +69,8 @@ def initial_model(config: TrainConfig, text: "Corpus", start: "Path | None" = No
         weights.load(start, app=config.app).load_into(model, start)
         if way.monarch:
             monarchize(model, select=Block, blocks=blocks)
+        if config.adapter is not None:
+            attach_adapter(model, select=Block, **config.adapter)
     return model
 
 

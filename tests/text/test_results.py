@@ -35,7 +35,7 @@ def result(setting: str, curve: list[tuple[float, float]], seed: int = 0, **chan
     config = as_plain_dict(TrainConfig(setting=setting, seed=seed)) | changed
     told = Told(Path(f"{setting}{seed}"), config, {"steps": {"total": 100}})
     object.__setattr__(told, "rows", [{"train_seconds": t, "bits_per_byte": b} for t, b in curve])
-    return Result(Row(setting, (told,)), Cost(1, 1), ([1.0],), 1.0)
+    return Result(Row(setting, (told,)), Cost(1, 1, 1), ([1.0],), 1.0)
 
 
 def test_the_time_to_the_dense_loss_lies_between_two_validations():
@@ -82,8 +82,8 @@ def test_table_trains_all_settings_and_skips_what_is_finished(texts, workplace, 
     with (results / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     counts = Counter(row["setting"] for row in rows)
-    assert counts == {"dense": 1, "finetune": 1, "project": 1, "monarch": 2, "reverse": 2}
-    compared = ("monarch", "reverse", "project")
+    assert counts == {"dense": 1, "finetune": 1, "project": 1, "adapter": 1, "monarch": 2, "reverse": 2}
+    compared = ("monarch", "reverse", "project", "adapter")
     assert all(float(row["speedup"]) > 0 for row in rows if row["setting"] in compared)
     assert not any(row["change"] for row in rows if row["setting"] not in compared)
     capsys.readouterr()

@@ -114,6 +114,29 @@ def test_project_starts_as_the_projection_of_the_pretrained_model(model, texts, 
     )
 
 
+def test_adapters_alone_learn_and_are_in_the_weights(train_small, texts, workplace):
+    folder = train_small("adapter", "--setting", "adapter", "--adapter-rank", "2")
+    own = config(texts, "--setting", "adapter", "--adapter-rank", "2")
+    before = weights.load(pretrained_weights(own), app="text").tensors
+    after = load(folder / "weights.safetensors").model.state_dict()
+    frozen = {name.replace(".base.", "."): value for name, value in after.items() if ".operator." not in name}
+    assert frozen.keys() == before.keys()
+    assert all(torch.equal(frozen[name], before[name]) for name in before)
+    factors = {name: value for name, value in after.items() if ".operator." in name}
+    assert len(factors) == 24  # L and R beside each of the six matrices of two blocks
+    assert all(value.abs().max() > 0 for value in factors.values())
+    assert header(folder)["adapter"] == {"blocks": 4, "rank": 2}
+
+
+def test_a_model_with_adapters_starts_as_the_pretrained_model(texts, workplace):
+    started, plain = (
+        initial_model(own, corpus(own), pretrained_weights(own))
+        for own in (config(texts, "--setting", setting) for setting in ("adapter", "finetune"))
+    )
+    tokens = torch.arange(32).view(2, 16)
+    assert torch.equal(started(tokens), plain(tokens))
+
+
 def test_finetune_and_project_share_their_pretraining_and_read_the_other_half(train_small, workplace):
     for setting in ("finetune", "project"):
         train_small(setting, "--setting", setting, "--finetune-lr", "0.1")

@@ -1,5 +1,6 @@
 """The language models: each entered here once."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from lab.registry import Entry, Option, Registry
@@ -31,9 +32,23 @@ MODELS = Registry(
 
 
 def build(
-    name: str, vocabulary: int, context: int, *, dropout: float = 0.0, **options: Any
+    name: str,
+    vocabulary: int,
+    context: int,
+    *,
+    dropout: float = 0.0,
+    adapter: Mapping[str, int] | None = None,
+    **options: Any,
 ) -> "LanguageModel":
-    """The model called `name` for sequences of up to `context` tokens; `blocks=None` makes it dense."""
+    """The model called `name` for sequences of up to `context` tokens; `blocks=None` makes it dense.
+
+    `adapter`, the blocks and the rank of Monarch adapters, puts them beside its matrices and freezes all else.
+    """
     settled = MODELS.settled(name, options)
     model: LanguageModel = MODELS[name].load()(vocabulary, context, dropout=dropout, **settled)
+    if adapter is not None:
+        from monarch_core import attach_adapter
+        from text.models.parts.block import Block
+
+        attach_adapter(model, select=Block, **adapter)
     return model

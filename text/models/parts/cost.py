@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -22,15 +21,19 @@ class Cost(NamedTuple):
 
     parameters: int
     multiply_adds: int
+    trained: int
+    """Parameters that learn: all of them, or those of the adapters."""
 
 
 def cost(name: str, vocabulary: int, context: int, **options: Any) -> Cost:
     """The cost of the model that `build` makes from the same arguments."""
-    with FakeTensorMode(), FlopCounterMode(display=False) as counter:  # shapes without values
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:  # shapes without values
         model = build(name, vocabulary, context, **options)
         with sdpa_kernel(SDPBackend.MATH):  # the counter does not know the kernel for CPUs
             model.hidden(torch.zeros(1, context, dtype=torch.long))
-    return Cost(sum(each.numel() for each in model.parameters()), counter.get_total_flops() // 2)
+    sizes = [(each.numel(), each.requires_grad) for each in model.parameters()]
+    parameters, trained = sum(size for size, _ in sizes), sum(size for size, learns in sizes if learns)
+    return Cost(parameters, counter.get_total_flops() // 2, trained)
 
 
 def tokens_per_second(
