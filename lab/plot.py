@@ -19,6 +19,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 FIELD_MAP = "RdBu_r"  # signed fields, symmetric about zero
 ERROR_MAP = "magma"  # magnitudes of errors, from zero
 IMAGE_MAP = "gray"  # MR images
+QUANTITY_MAP = "viridis"  # quantities, from zero
 
 _STYLE: dict[Any, Any] = {  # matplotlib types its keys as literals
     "figure.dpi": 120,

@@ -81,7 +81,7 @@ class Table:
         lines = [f"{self.caption}\n"] if self.caption else []
         lines.append("| " + " | ".join(column.title for column in self.columns) + " |")
         lines.append(
-            "|" + "|".join("---" if self._is_text(column) else "---:" for column in self.columns) + "|"
+            "|" + "|".join("---" if self.is_text(column) else "---:" for column in self.columns) + "|"
         )
         for row in self.rows:
             cells = [self._shown(row, column, "±", "**{}**") for column in self.columns]
@@ -92,7 +92,7 @@ class Table:
     def note(self) -> str:
         """Which rows have scores that are not finite, as of a model that diverged; empty where there are none."""
         scored = [column for column in self.columns if column.better is not None]
-        named = [column for column in self.columns if self._is_text(column)]
+        named = [column for column in self.columns if self.is_text(column)]
         diverged = [
             " ".join(str(row[column.key]) for column in named if row.get(column.key) is not None)
             for row in self.rows
@@ -102,7 +102,7 @@ class Table:
 
     def latex(self) -> str:
         """A booktabs table, as papers use it."""
-        alignment = "".join("l" if self._is_text(column) else "r" for column in self.columns)
+        alignment = "".join("l" if self.is_text(column) else "r" for column in self.columns)
         lines = [r"\begin{table}", r"  \centering"]
         caption = ". ".join(text for text in (self.caption, self.note()) if text)
         if caption:
@@ -167,7 +167,7 @@ class Table:
         for column in columns:
             cells = max((len(self._shown(row, column, "±", "{}")) for row in self.rows), default=0)
             title = max(len(word) for word in column.title.split() or [""])
-            widths.append(max(title, min(cells, FOLDED) if self._is_text(column) else cells))
+            widths.append(max(title, min(cells, FOLDED) if self.is_text(column) else cells))
         return sum(widths) + 3 * len(widths) + 1
 
     def _rich(self, columns: Sequence[Column]) -> "RichTable":
@@ -175,7 +175,7 @@ class Table:
 
         table = RichTable(title=self.caption or None, title_justify="left")
         for column in columns:
-            text = self._is_text(column)
+            text = self.is_text(column)
             cells = [len(self._shown(row, column, "±", "{}")) for row in self.rows]
             least = None if text else max(cells, default=None)
             table.add_column(column.title, justify="left" if text else "right", min_width=least)
@@ -200,8 +200,13 @@ class Table:
             write_text(folder / f"{stem}{suffix}", text)
         return [folder / f"{stem}{suffix}" for suffix in texts]
 
-    def _is_text(self, column: Column) -> bool:
+    def is_text(self, column: Column) -> bool:
+        """Whether a column holds words."""
         return any(isinstance(row.get(column.key), str) for row in self.rows)
+
+    def shown(self, row: Mapping[str, Cell], column: Column) -> str:
+        """A cell as plain text."""
+        return _text(row.get(column.key), column.digits, "±")
 
     def _shown(
         self, row: Mapping[str, Cell], column: Column, plus_minus: str, bold: str, *, escape: bool = False
@@ -210,9 +215,10 @@ class Table:
         text = _text(cell, column.digits, plus_minus)
         if escape and not isinstance(cell, Score):
             text = _escape(text)
-        return bold.format(text) if self._is_best(row, column) else text
+        return bold.format(text) if self.is_best(row, column) else text
 
-    def _is_best(self, row: Mapping[str, Cell], column: Column) -> bool:
+    def is_best(self, row: Mapping[str, Cell], column: Column) -> bool:
+        """Whether a row has the best score of a column, within its group."""
         if column.better is None:
             return False
         rivals = [

@@ -50,6 +50,7 @@ def _report_one(runs: "Sequence[FinishedRun]", root: "Path", folder: "Path", con
     from lab.console import say, say_written
     from lab.files import write_text
     from mri.figures import figures
+    from mri.report import write
     from mri.scores import score_runs
     from mri.sources import Source
     from mri.tables import per_scan_csv, results_tables
@@ -62,13 +63,16 @@ def _report_one(runs: "Sequence[FinishedRun]", root: "Path", folder: "Path", con
     say(f"data: {data}, in {root}; {mask} sampling")
     results = score_runs(runs, scans, mask, folder / "scores")
     written = []
-    for name, table in results_tables(results, data, config.against).items():
+    tables = results_tables(results, data, config.against)
+    for name, table in tables.items():
         table.print()
         written += table.save(folder, name)
     write_text(folder / "per_scan.csv", per_scan_csv(results))
     written.append(folder / "per_scan.csv")
     if config.figures:
         written += figures(results, scans[0], mask, folder, scans[0].origin)
+        path = folder / "report.html"
+        written.append(write(results, list(tables.values()), scans[0], mask, data, path))
     if config.export == "nifti":
         written += export(results, scans, mask, folder / "volumes")
     say_written(folder, written)

@@ -9,7 +9,6 @@ from lab.cli import run
 from pde.config import EvalConfig, TrainConfig
 
 if TYPE_CHECKING:
-    from lab.table import Table
     from pde.scores import Result
 
 
@@ -49,6 +48,7 @@ def report(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> lis
     """Print the tables, write them in all formats and, if asked for, the figures; return the paths."""
     from lab.console import say_written
     from lab.files import write_text
+    from pde.report import write
     from pde.tables import places_table, ratios_table, results_table, samples_table
 
     tables = {
@@ -65,7 +65,8 @@ def report(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> lis
     paths.append(folder / "per_sample.csv")
     if config.figures:
         paths += _figures(results, config, folder)
-    paths.append(_page(results, list(found.values()), paths, folder))
+    samples = config.samples if config.figures else []
+    paths.append(write(results, list(found.values()), samples, folder / "report.html"))
     say_written(folder, paths)
     return paths
 
@@ -81,27 +82,12 @@ def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> l
     elif results[0].scores[0].spectrum:
         paths.append(figures.energy_spectra(results, folder / "spectra.png"))
     for case in cases(results):
-        here = [result for result in results if result.case == case]
-        here = [result for result in here if result.test.grid.resolution == here[0].test.grid.resolution]
+        here = figures.comparable(results, case)
         for sample in config.samples:
             paths.append(figures.panels(here, sample, folder / f"{case}_sample{sample}.png"))
             if not problem.static:
                 paths.append(figures.animation(here, sample, folder / f"{case}_sample{sample}.gif"))
     return paths
-
-
-def _page(results: "Sequence[Result]", tables: "list[Table]", paths: list[Path], folder: Path) -> Path:
-    """All tables and still figures as one page, to be read as it is or copied into a document."""
-    from lab.files import write_text
-    from pde.problems import OWN
-
-    parts = [f"# {results[0].problem.title}", *(table.markdown().rstrip() for table in tables)]
-    parts += [f"![{path.stem}]({path.name})" for path in paths if path.suffix == ".png"]
-    runs = ", ".join(sorted(run.name for result in results for run in result.row.runs))
-    kind = "" if results[0].problem.name == OWN else " of simulated flow"
-    parts.append(f"{len(results[0].test)} test samples{kind}. Runs: {runs}.")
-    write_text(folder / "report.md", "\n\n".join(parts) + "\n")
-    return folder / "report.md"
 
 
 if __name__ == "__main__":

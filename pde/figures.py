@@ -22,6 +22,12 @@ ACROSS = 4
 """Models beside each other in a picture of square fields; the others go below them."""
 
 
+def comparable(results: Sequence[Result], case: str) -> list[Result]:
+    """The rows of a case that can share a picture: those on the grid of the first."""
+    here = [result for result in results if result.case == case]
+    return [result for result in here if result.test.grid.resolution == here[0].test.grid.resolution]
+
+
 def shown_label(result: Result) -> str:
     """What figures call a row: the model's title and its options."""
     return result.label.replace(result.row.model, MODELS[result.row.model].shown, 1)
@@ -81,7 +87,7 @@ def error_places(results: Sequence[Result], path: Path) -> Path:
 
 def panels(results: Sequence[Result], sample: int, path: Path) -> Path:
     """The last frame of one test sample: truth, and for every model its forecast and its error."""
-    truth, *made = (movie[-1] for movie in _movies(results, sample))
+    truth, *made = (movie[-1] for movie in movies(results, sample))
     problem, frames = results[0].problem, results[0].test.frames
     limit = float(np.abs(truth).max())
     field = {"cmap": plot.FIELD_MAP, "vmin": -limit, "vmax": limit}
@@ -110,12 +116,12 @@ def panels(results: Sequence[Result], sample: int, path: Path) -> Path:
 
 def animation(results: Sequence[Result], sample: int, path: Path) -> Path:
     """The rollout of one test sample as an animated GIF: the truth, then every model, side by side."""
-    movies = _movies(results, sample)
-    limit = np.abs(movies[0]).max()
-    return plot.animation([movie / limit for movie in movies], path, tile=128, milliseconds=200)
+    shown = movies(results, sample)
+    limit = np.abs(shown[0]).max()
+    return plot.animation([movie / limit for movie in shown], path, tile=128, milliseconds=200)
 
 
-def _movies(results: Sequence[Result], sample: int) -> list[np.ndarray[Any, Any]]:
+def movies(results: Sequence[Result], sample: int) -> list[np.ndarray[Any, Any]]:
     """The wanted frames of a test sample, (frame, line, column): the truth, then those of the first run of each row."""
     test, problem = results[0].test, results[0].problem
     if not 0 <= sample < len(test):

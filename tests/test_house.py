@@ -32,6 +32,7 @@ ROLES = (
     "scores.py",
     "tables.py",
     "figures.py",
+    "report.py",
     "train.py",
     "eval.py",
     "table.py",

@@ -25,13 +25,15 @@ def report(runs: "Sequence[FinishedRun]", folder: "Path") -> None:
     """The table and the figure of some runs, on the screen and in a folder."""
     from lab.console import say_written
     from text.figures import learning_curves
+    from text.report import write
     from text.scores import score_runs
     from text.tables import results_table
 
     results = score_runs(runs, folder / "scores")
     table = results_table(results)
     table.print()
-    say_written(folder, [*table.save(folder, "table"), learning_curves(results, folder / "learning.png")])
+    paths = [*table.save(folder, "table"), learning_curves(results, folder / "learning.png")]
+    say_written(folder, [*paths, write(results, table, folder / "report.html")])
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ def report(runs: "Sequence[FinishedRun]", folder: "Path") -> None:
     """The table and the figure of some runs, on the screen and in a folder."""
     from lab.console import say_written
     from lab.demo.figures import learning_curves
+    from lab.demo.report import write
     from lab.demo.scores import score_runs
     from lab.demo.tables import results_table
 
@@ -32,7 +33,7 @@ def report(runs: "Sequence[FinishedRun]", folder: "Path") -> None:
     table = results_table(results)
     table.print()
     paths = [*table.save(folder, "table"), learning_curves(results, folder / "learning.png")]
-    say_written(folder, paths)
+    say_written(folder, [*paths, write(results, table, folder / "report.html")])
 
 
 if __name__ == "__main__":

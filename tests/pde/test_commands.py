@@ -44,7 +44,7 @@ def test_every_problem_goes_from_data_to_table(problem, train_fields, evaluation
     pictures = {"places.png", f"{problem}_sample0.png"} | steps
     assert {path.name for path in results.iterdir() if path.suffix in (".png", ".gif")} == pictures
     assert (results / "ratios.md").is_file()
-    assert "![places](places.png)" in (results / "report.md").read_text()
+    assert 'id="picture-0-0"' in (results / "report.html").read_text()
     lines = (results / "table.csv").read_text().splitlines()
     assert lines[0].startswith(f"model,parameters,{problem},{problem}_se,{problem}_n")
     assert [line.split(",")[0] for line in lines[1:]] == ["mno", "lfno", "fno"]
@@ -64,7 +64,7 @@ def test_problems_do_not_share_a_table(train_fields, evaluation, workplace):
     assert evaluation("--problem", "darcy", "--out", "here", "--figures", "false") == 0
     written = {path.name for path in Path("here").iterdir()}
     tables = {f"{name}.{suffix}" for name in ("table", "places") for suffix in ("csv", "md", "tex")}
-    assert written == {"per_sample.csv", "report.md", "scores"} | tables
+    assert written == {"per_sample.csv", "report.html", "scores"} | tables
 
 
 def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, workplace):
@@ -73,7 +73,7 @@ def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, 
     words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
     assert evaluation(*words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
-    assert written == ["per_sample.csv", "report.md", "scores", "table.csv", "table.md", "table.tex"]
+    assert written == ["per_sample.csv", "report.html", "scores", "table.csv", "table.md", "table.tex"]
     assert len(Path("here/per_sample.csv").read_text().splitlines()) == 11  # all samples of the file
 
 

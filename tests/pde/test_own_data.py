@@ -54,7 +54,7 @@ def test_trajectories_go_from_arrays_to_figures(
     results = workplace / "runs" / "pde" / "results"
     assert (results / "table.csv").read_text().startswith("model,parameters,waves,")
     assert (results / "waves_sample0.png").is_file()
-    assert "simulated" not in (results / "report.md").read_text()
+    assert "simulated" not in (results / "report.html").read_text()
     weights = workplace / "runs" / "pde" / "a" / "weights.safetensors"
     assert (
         evaluation(

@@ -1,0 +1,78 @@
+"""From scores to a page for the browser: the tables, and test samples to look through."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from data.navier_stokes.diagnostics import spectrum
+from lab import report
+from lab.manifest import command_line
+from lab.report import Curves, Page, Stack, Viewer
+from lab.table import Table
+from pde.figures import comparable, movies, shown_label
+from pde.problems import OWN
+from pde.scores import Result
+from pde.tables import cases
+
+LOOKED_THROUGH = 4
+"""Test samples to look through, besides those asked for."""
+
+
+def write(results: Sequence[Result], tables: Sequence[Table], samples: Sequence[int], path: Path) -> Path:
+    """The page; with no `samples` asked for it has no pictures."""
+    problem, test = results[0].problem, results[0].test
+    kind = "" if problem.name == OWN else " of simulated flow"
+    page = Page(
+        title=problem.title,
+        compared=f"Compared: {', '.join(dict.fromkeys(map(shown_label, results)))}.",
+        data=f"{len(test)} test samples{kind} on {' x '.join(map(str, test.grid.resolution))} points.",
+        tables=tables,
+        viewers=[_viewer(results, samples)] if samples else [],
+        runs={shown_label(result): result.row.runs for result in results},
+        command=command_line(),
+    )
+    return report.write(page, path)
+
+
+def _viewer(results: Sequence[Result], samples: Sequence[int]) -> Viewer:
+    """Test samples of every case to look through, those asked for and a few more, with curves that follow."""
+    chosen = dict.fromkeys((*samples, *range(min(LOOKED_THROUGH, len(results[0].test)))))
+    stacks = [
+        _stack(comparable(results, case), title, sample)
+        for case, title in cases(results).items()
+        for sample in chosen
+    ]
+    problem = results[0].problem
+    frames = stacks[0].truth.shape[0]
+    first = results[0].test.frames - frames
+    labels = [] if problem.static else [str(first + number + 1) for number in range(frames)]
+    return Viewer(f"{problem.title}: {problem.shown}", "field", "frame", stacks, labels)
+
+
+def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
+    """One test sample of one case."""
+    names = [shown_label(result) for result in results]
+    truth, *made = movies(results, sample)
+    scores = [result.scores[0] for result in results]
+    curves = []
+    if not results[0].problem.static:
+        errors = {name: np.array(each.per_frame[sample]) for name, each in zip(names, scores, strict=True)}
+        steps = range(1, len(truth) + 1)
+        curves.append(Curves("relative L2 error", "steps forecast", steps, errors, marks_picture=True))
+    if scores[0].spectrum:
+        shown = {"truth": truth} | dict(zip(names, made, strict=True))
+        lines = {name: spectrum(torch.from_numpy(movie)).numpy()[:, 1:] for name, movie in shown.items()}
+        k = range(1, lines["truth"].shape[1] + 1)
+        curves.append(Curves("energy", "wavenumber", k, lines, log_x=True))
+    return Stack(
+        choice={"case": title, "sample": str(sample)},
+        truth=truth,
+        made=dict(zip(names, made, strict=True)),
+        notes={
+            name: f"({each.errors[sample]:.4f} over all frames)"
+            for name, each in zip(names, scores, strict=True)
+        },
+        curves=curves,
+    )
