@@ -86,29 +86,15 @@ def difference(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 def new_table(title: str) -> Table:
     """Difference and time."""
     print(f"\n{title}")
-    columns = [
-        Column("other", "compared with"),
-        Column("mean", "mean difference"),
-        Column("worst", "worst frame"),
-        Column("last", "last frame"),
-        Column("seconds", "s per sample, it", digits=3),
-        Column("usual", "s per sample, default", digits=3),
-    ]
-    return Table(columns)
+    titles = "compared with", "mean difference", "worst frame", "last frame"
+    seconds = "s per sample, it", "s per sample, default"
+    return Table([Column(title, digits=3) for title in (*titles, *seconds)])
 
 
 def add(table: Table, label: str, found: np.ndarray, seconds: float, usual: float) -> None:
     """One row."""
-    table.rows.append(
-        {
-            "other": label,
-            "mean": f"{found.mean():.1e}",
-            "worst": f"{found.max():.1e}",
-            "last": f"{found[:, -1].mean():.1e}",
-            "seconds": seconds,
-            "usual": usual,
-        }
-    )
+    shown = (f"{value:.1e}" for value in (found.mean(), found.max(), found[:, -1].mean()))
+    table.add(label, *shown, seconds, usual)
 
 
 if __name__ == "__main__":

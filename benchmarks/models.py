@@ -8,9 +8,7 @@ inputs named in the table. The competitors take turns and the quickest of their 
 measures the processor time of one.
 """
 
-import argparse
 import copy
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.flop_counter import FlopCounterMode
 
-import benchmarks.monarch as monarch_benchmark
+from benchmarks.race import options, quickest, training_step
 from lab.table import Column, Table
 from monarch_core import MonarchLinear, monarchize
 
@@ -132,19 +130,11 @@ def converted(layers: nn.Module, blocks: int) -> nn.Module:
     return layers
 
 
-def whole_models(blocks: int) -> Table:
+def whole_models(blocks: int, quick: bool) -> Table:
     """Parameters and operations (forward pass, one input) of whole models, beside the paper's parameters."""
-    columns = [
-        Column("model", "model"),
-        *(Column(k, t, digits=1) for k, t in (("dense", "dense (M)"), ("monarch", "Monarch (M)"))),
-        *(Column(k, t, digits=1) for k, t in (("paper_dense", "paper, dense"), ("paper", "paper, Monarch"))),
-        *(
-            Column(k, t, digits=1)
-            for k, t in (("flops", "dense (GFLOP)"), ("monarch_flops", "Monarch (GFLOP)"))
-        ),
-        Column("ratio", "ratio", digits=2),
-    ]
-    table = Table(columns)
+    parameters = "dense (M)", "Monarch (M)", "paper, dense", "paper, Monarch"
+    columns = [Column(title, digits=1) for title in (*parameters, "dense (GFLOP)", "Monarch (GFLOP)")]
+    table = Table([Column("model"), *columns, Column("ratio", digits=2)])
     for model in MODELS:
         with torch.device("meta"):
             dense = model.layers(model.depth)
@@ -152,18 +142,8 @@ def whole_models(blocks: int) -> Table:
             x = torch.empty(1, model.tokens, model.d)
             flops = [operations(layers, x) / 1e9 for layers in (dense, sparse)]
         count = [(model.around + sum(p.numel() for p in m.parameters())) / 1e6 for m in (dense, sparse)]
-        table.rows.append(
-            {
-                "model": f"{model.name}, {model.tokens} tokens",
-                "dense": count[0],
-                "monarch": count[1],
-                "paper_dense": float(model.paper[0]),
-                "paper": float(model.paper[1]),
-                "flops": flops[0],
-                "monarch_flops": flops[1],
-                "ratio": flops[0] / flops[1],
-            }
-        )
+        paper = map(float, model.paper[:2])
+        table.add(f"{model.name}, {model.tokens} tokens", *count, *paper, *flops, flops[0] / flops[1])
     return table
 
 
@@ -174,103 +154,53 @@ def operations(layers: nn.Module, x: Tensor) -> int:
     return counter.get_total_flops()
 
 
-def steps(blocks: int, quick: bool, depth: int = 2) -> Table:
+def steps(blocks: int, quick: bool) -> Table:
     """Forward and backward of two layers, float32, dense against Monarch."""
-    columns = [
-        Column("model", "model"),
-        Column("input", "input"),
-        *(Column(k, t, digits=1) for k, t in (("dense", "dense (ms)"), ("monarch", "Monarch (ms)"))),
-        Column("ratio", "against dense", digits=2),
-        Column("limit", "FLOP limit", digits=2),
-        Column("paper", "paper (V100)", digits=1),
-    ]
-    table = Table(columns)
+    digits = {"dense (ms)": 1, "Monarch (ms)": 1, "against dense": 2, "FLOP limit": 2, "paper (V100)": 1}
+    numbers = [Column(title, digits=number) for title, number in digits.items()]
+    table = Table([Column("model"), Column("input"), *numbers])
     for model in [m for m in MODELS if not quick or m.name in ("BERT-base", "ViT-B/16")]:
-        dense = model.layers(depth)
+        dense = model.layers(2)
         sparse = converted(dense, blocks)
         x = torch.randn(model.batch, model.tokens, model.d, requires_grad=True)
-        best = monarch_benchmark.quickest(
-            {"dense": training_step(dense, x), "monarch": training_step(sparse, x)},
-            seconds=4 if quick else 15,
-        )
+        times = compared(dense, sparse, x, seconds=4 if quick else 15)
         with torch.device("meta"):
             counted = [operations(m.to("meta"), x.to("meta")) for m in (dense, sparse)]
-        table.rows.append(
-            {
-                "model": model.name,
-                "input": f"{model.batch} x {model.tokens}",
-                "dense": 1e3 * best["dense"],
-                "monarch": 1e3 * best["monarch"],
-                "ratio": best["dense"] / best["monarch"],
-                "limit": counted[0] / counted[1],
-                "paper": model.paper[2],
-            }
-        )
+        limit, size = counted[0] / counted[1], f"{model.batch} x {model.tokens}"
+        table.add(model.name, size, *times, times[0] / times[1], limit, model.paper[2])
     return table
 
 
 def layers_from_512(blocks: int, quick: bool) -> Table:
     """MonarchLinear against nn.Linear, forward and backward, float32 and bfloat16, 256 rows and more."""
-    columns = [
-        *(Column(k, k, digits=0) for k in ("in", "out", "rows")),
-        *(
-            Column(k, t, digits=2)
-            for k, t in (("float32", "float32, against dense"), ("bfloat16", "bfloat16"))
-        ),
-        Column("limit", "FLOP limit", digits=2),
-    ]
-    table = Table(columns)
+    titles = "in", "out", "rows", "float32, against dense", "bfloat16", "FLOP limit"
+    table = Table([Column(title, digits=2) for title in titles])
     sizes = [(512, 512), (768, 768), (1024, 1024), (768, 3072), (3072, 768)]
     for n_in, n_out in sizes[:2] if quick else sizes:
         for rows in (256,) if quick else (256, 1024, 4096):
-            row = {"in": n_in, "out": n_out, "rows": rows}
+            ratios = []
             for dtype in (torch.float32, torch.bfloat16):
                 linear = nn.Linear(n_in, n_out, dtype=dtype)
                 layer = MonarchLinear(n_in, n_out, blocks=blocks, dtype=dtype)
                 x = torch.randn(rows, n_in, dtype=dtype, requires_grad=True)
-                best = monarch_benchmark.quickest(
-                    {"dense": training_step(linear, x), "monarch": training_step(layer, x)},
-                    seconds=1 if quick else 4,
-                )
-                row[str(dtype).removeprefix("torch.")] = best["dense"] / best["monarch"]
-            table.rows.append({**row, "limit": n_in * n_out / layer.operator.num_parameters})
+                dense, monarch = compared(linear, layer, x, seconds=1 if quick else 4)
+                ratios.append(dense / monarch)
+            table.add(n_in, n_out, rows, *ratios, n_in * n_out / layer.operator.num_parameters)
     return table
 
 
-def training_step(layers: nn.Module, x: Tensor) -> Callable[[], None]:
-    leaves = [x, *layers.parameters()]
-    with torch.no_grad():
-        seed = torch.randn_like(layers(x))
-
-    def step() -> None:
-        layers(x).backward(seed)
-        for leaf in leaves:  # each frees its own gradients: left to the next, that would pay for them
-            leaf.grad = None
-
-    return step
+def compared(dense: nn.Module, monarch: nn.Module, x: Tensor, seconds: float) -> list[float]:
+    """Milliseconds of a training step of both."""
+    best = quickest({"dense": training_step(dense, x), "monarch": training_step(monarch, x)}, seconds)
+    return [1e3 * best[name] for name in ("dense", "monarch")]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="two models and two layers, measured briefly")
-    parser.add_argument("--threads", type=int, default=2, help="threads of torch (default 2)")
-    parser.add_argument("--blocks", type=int, default=4, help="blocks of the Monarch matrices (default 4)")
-    parser.add_argument("--busy", action="store_true", help="one thread, by its processor time")
-    options = parser.parse_args()
-    if options.busy:
-        monarch_benchmark.clock, options.threads = time.process_time, 1
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
-    measures: list[tuple[Callable[..., object], Callable[[], Table]]] = [
-        (whole_models, lambda: whole_models(options.blocks)),
-        (steps, lambda: steps(options.blocks, options.quick)),
-        (layers_from_512, lambda: layers_from_512(options.blocks, options.quick)),
-    ]
-    for measure, run in measures:
-        title = f"{measure.__doc__} {options.blocks} blocks, {options.threads} thread(s), torch {torch.__version__}."
-        print(f"\n{title}\n\n{run().markdown()}", flush=True)
+    blocks = 4, "blocks of the Monarch matrices"
+    chosen = options(__doc__, quick="two models and two layers, measured briefly", threads=2, blocks=blocks)
+    note = f"{chosen.blocks} blocks, {chosen.threads} thread(s), torch {torch.__version__}."
+    for measure in (whole_models, steps, layers_from_512):
+        print(f"\n{measure.__doc__} {note}\n\n{measure(chosen.blocks, chosen.quick).markdown()}", flush=True)
 
 
 if __name__ == "__main__":

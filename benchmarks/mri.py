@@ -7,21 +7,19 @@ and of a training step beside its own forward pass (the command fails where a ra
 of SSIM on a 512 x 512 x 160 volume and of training on one full-size scan (these two without --quick only).
 """
 
-import argparse
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.race import options, quickest
 from data.scans.skm_tea.layout import ScanRecord, create_scan, scan_path, write_annotations
 from mri.losses import penalty
 from mri.models.msense import MSense
@@ -32,17 +30,6 @@ PLANE, COILS, SHAPE = (512, 160), 8, (512, 512, 160)
 LIMITS = {"reconstruction / SENSE": 6.0, "training step / forward": 3.0}
 
 
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """The median time of a call, after one to warm up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
-
-
 def inputs(batch: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Random k-space in the acquired part of the grid, as SKM-TEA's is."""
     kspace = torch.zeros(batch, COILS, *PLANE, dtype=torch.complex64)
@@ -51,15 +38,13 @@ def inputs(batch: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return kspace, maps, torch.ones(batch, *PLANE, dtype=torch.bool), torch.zeros(batch, dtype=torch.long)
 
 
-def speed(repeats: int) -> dict[str, float]:
+def speed(rounds: int) -> dict[str, float]:
     """Ratios for one slice, and for the training step on a batch of 4."""
     sense, msense = Sense(PLANE).eval(), MSense(PLANE).eval()
     one, four = inputs(1), inputs(4)
     with torch.no_grad():
-        times = {
-            "SENSE, one slice": seconds(lambda: sense(*one), repeats),
-            "mSENSE, one slice": seconds(lambda: msense(*one), repeats),
-        }
+        runs = {"SENSE, one slice": lambda: sense(*one), "mSENSE, one slice": lambda: msense(*one)}
+        times = quickest(runs, seconds=0, rounds=rounds)
     msense.train()
     target = torch.randn(4, *PLANE, dtype=torch.complex64)
 
@@ -67,8 +52,8 @@ def speed(repeats: int) -> dict[str, float]:
         msense.zero_grad()
         penalty("quality", msense(*four), target).backward()
 
-    times["mSENSE forward, 4 slices"] = seconds(lambda: msense(*four), repeats)
-    times["mSENSE training step, 4 slices"] = seconds(step, repeats)
+    runs = {"mSENSE forward, 4 slices": lambda: msense(*four), "mSENSE training step, 4 slices": step}
+    times |= quickest(runs, seconds=0, rounds=rounds)
     for name, value in times.items():
         print(f"{name:34} {1000 * value:8.1f} ms")
     return {
@@ -114,12 +99,7 @@ def training_memory() -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="speed only, few repeats")
-    quick = parser.parse_args().quick
-    torch.manual_seed(0)
+    quick = options(__doc__, quick="speed only, few rounds").quick
     print(f"{torch.get_num_threads()} threads")
     ratios = speed(7 if quick else 25)
     for name, ratio in ratios.items():

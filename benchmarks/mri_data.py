@@ -10,7 +10,6 @@ Beside it stands the time of mSENSE's training step on such a slice, which readi
 Masks: 1000 variable-density Poisson discs on (416, 80) at acceleration 2, from nothing.
 """
 
-import argparse
 import os
 import resource
 import tempfile
@@ -23,6 +22,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset
 
+from benchmarks.race import options, quickest
 from data.masks.pool import MaskPool
 from data.masks.spec import MaskSpec
 from data.scans.skm_tea.layout import create_scan, dataset_shapes
@@ -42,9 +42,8 @@ def write_scan(path: Path, num_filled: int, chunked: bool) -> None:
         return
     with h5py.File(path, "w") as file:
         for name, shape in dataset_shapes(SHAPE, COILS).items():
-            file.create_dataset(
-                name, shape, "complex64", fill_time="never"
-            )  # leaves a hole where nothing is written
+            # leaves a hole where nothing is written
+            file.create_dataset(name, shape, "complex64", fill_time="never")
         fill(file, num_filled, rng)
 
 
@@ -81,19 +80,15 @@ def msense_step() -> float:
     model = MSense(plane)
     optimiser = torch.optim.Adam(model.parameters(), 1e-4)
     kspace, maps = (torch.randn(4, COILS, *plane, dtype=torch.complex64) for _ in range(2))
-    target, mask, echo = (
-        torch.randn(4, *plane, dtype=torch.complex64),
-        torch.ones(4, *plane) > 0,
-        torch.zeros(4),
-    )
-    times = []
-    for _ in range(4):
-        begin = time.perf_counter()
+    target = torch.randn(4, *plane, dtype=torch.complex64)
+    mask, echo = torch.ones(4, *plane) > 0, torch.zeros(4)
+
+    def step() -> None:
         optimiser.zero_grad()
         (model(kspace, maps, mask, echo) - target).abs().square().mean().backward()
         optimiser.step()
-        times.append((time.perf_counter() - begin) / 4)
-    return min(times)
+
+    return quickest({"step": step}, seconds=0)["step"] / 4
 
 
 def gigabytes(who: int) -> float:
@@ -141,11 +136,7 @@ def bench_masks(folder: Path, count: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="16 slices and 32 masks instead of 48 and 1000")
-    quick = parser.parse_args().quick
+    quick = options(__doc__, quick="16 slices and 32 masks instead of 48 and 1000").quick
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MONARCH_DATA"] = folder
         bench_reading(Path(folder), num_filled=16 if quick else 48)

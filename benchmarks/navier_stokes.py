@@ -8,7 +8,6 @@ Times are CPU seconds of one thread, so that other programs on the machine distu
 """
 
 import multiprocessing
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,9 +22,9 @@ from data.navier_stokes.generate import solve_samples
 from data.navier_stokes.initial import initial_field
 from data.navier_stokes.solver import NavierStokes, fno_forcing
 from data.parallel import reproducible_cpu, worker_environment
-from lab.cli import run
+from lab.cli import main
 from lab.progress import clock
-from lab.table import Cell, Column, Table
+from lab.table import Column, Table
 
 VISCOSITIES = (1e-3, 1e-4, 1e-5)
 FNO_GRID, FNO_DT = 256, 1e-4
@@ -45,25 +44,18 @@ def speed(config: BenchmarkConfig) -> None:
     """Time a trajectory on the default grid against the published scheme in float32 on its 256 x 256 grid."""
     per_step = seconds_per_fno_step(config.fno_steps)
     print(f"published scheme: {1000 * per_step:.2f} ms per step (timed over {config.fno_steps} steps)")
-    columns = [
-        Column("nu", "nu"),
-        Column("precision", "precision"),
-        Column("grid", "grid"),
-        Column("published", "published scheme, s (extrapolated)", digits=0),
-        Column("ours", "this solver, s", digits=2),
-        Column("ratio", "times faster", digits=0),
-        Column("data set", f"1200 samples on {config.cores} cores, h:min:s"),
-    ]
-    table = Table(columns)
+    digits = {"published scheme, s (extrapolated)": 0, "this solver, s": 2, "times faster": 0}
+    columns = [Column(title, digits=number) for title, number in digits.items()]
+    data_set = Column(f"1200 samples on {config.cores} cores, h:min:s")
+    table = Table([Column("nu"), Column("precision"), Column("grid"), *columns, data_set])
     precisions: tuple[Precision, ...] = ("float64", "float32")
     for nu in VISCOSITIES:
         for precision in precisions:
             flow = GenerateConfig(nu=nu, precision=precision).settings
             published = per_step * flow.final_time / FNO_DT
             ours = seconds_per_trajectory(flow)
-            row: dict[str, Cell] = {"nu": f"{nu:g}", "precision": precision, "grid": flow.grid}
-            row |= {"published": published, "ours": ours, "ratio": published / ours}
-            table.rows.append(row | {"data set": clock(1200 * ours / config.cores)})
+            speeds = published, ours, published / ours
+            table.add(f"{nu:g}", precision, flow.grid, *speeds, clock(1200 * ours / config.cores))
     print(table.markdown())
 
 
@@ -95,29 +87,18 @@ def _time_batch(flow: Flow) -> float:
 
 def grids(config: BenchmarkConfig) -> None:
     """Compare the last frame on the default grid with that on twice the grid."""
-    columns = [
-        Column("nu", "nu"),
-        Column("T", "T"),
-        Column("grids", "grids"),
-        Column("sample 0", "sample 0"),
-        Column("sample 1", "sample 1"),
-        Column("float32", "float32 against float64, sample 0"),
-    ]
-    table = Table(columns)
+    titles = "nu", "T", "grids", "sample 0", "sample 1", "float32 against float64, sample 0"
+    table = Table([Column(title) for title in titles])
     for nu in VISCOSITIES:
         flow = GenerateConfig(nu=nu).settings
         samples = [0] if nu == 1e-5 else [0, 1]
         usual = last_frames(flow, samples)
         finer = last_frames(replace(flow, grid=2 * flow.grid), samples)
         single = last_frames(replace(flow, precision="float32"), [0])
-        row: dict[str, Cell] = {
-            "nu": f"{nu:g}",
-            "T": flow.final_time,
-            "grids": f"{flow.grid}, {2 * flow.grid}",
-        }
-        for sample, found, expected in zip(samples, usual, finer, strict=True):
-            row[f"sample {sample}"] = f"{relative(found, expected):.1e}"
-        table.rows.append(row | {"float32": f"{relative(single[0], usual[0]):.1e}"})
+        errors = [f"{relative(*pair):.1e}" for pair in zip(usual, finer, strict=True)]
+        errors += [""] * (2 - len(errors))
+        single_error = f"{relative(single[0], usual[0]):.1e}"
+        table.add(f"{nu:g}", flow.final_time, f"{flow.grid}, {2 * flow.grid}", *errors, single_error)
         print(table.markdown(), flush=True)
 
 
@@ -156,5 +137,4 @@ def relative(found: Tensor, expected: Tensor) -> float:
 
 
 if __name__ == "__main__":
-    commands = {"speed": speed, "grids": grids, "scheme": scheme}
-    sys.exit(run("python -m benchmarks.navier_stokes", commands))
+    main({"speed": speed, "grids": grids, "scheme": scheme})

@@ -8,14 +8,14 @@ neuraloperator is used by nothing else here: pip install neuraloperator tensorly
 its own, adds it to the comparison.
 """
 
-import argparse
-import time
 import warnings
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks.race import options, quickest
+from lab.table import Column, Table
 from pde.models import build
 
 BATCH, POINTS, FRAMES = 20, 64, 10
@@ -61,29 +61,20 @@ def fno_with_fft() -> nn.Module:
     return model
 
 
-def seconds(models: dict[str, nn.Module], rounds: int) -> dict[str, float]:
-    """The quickest training step of each model."""
+def training_step(name: str, model: nn.Module) -> Callable[[], None]:
+    """Forward, loss and backward; the package has its channels in front."""
     frames = torch.randn(BATCH, POINTS, POINTS, FRAMES)
-    last, first = frames, frames.permute(0, 3, 1, 2).contiguous()
-    best = dict.fromkeys(models, float("inf"))
-    for _ in range(rounds):
-        for name, model in models.items():
-            field = first if name == "neuraloperator" else last
-            begun = time.perf_counter()
-            model(field).square().mean().backward()
-            best[name] = min(best[name], time.perf_counter() - begun)
-            model.zero_grad()
-    return best
+    field = frames.permute(0, 3, 1, 2).contiguous() if name == "neuraloperator" else frames
+
+    def step() -> None:
+        model(field).square().mean().backward()
+        model.zero_grad()
+
+    return step
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    chosen = options(__doc__, quick="fewer rounds", threads=torch.get_num_threads())
     makers: dict[str, Callable[[], nn.Module | None]] = {
         "neuraloperator": neuraloperator_fno,
         "fno, by FFT": fno_with_fft,
@@ -98,20 +89,18 @@ def main() -> None:
     models = {name: model for name, model in made.items() if model is not None}
     if "neuraloperator" not in models:
         print("neuraloperator is not installed: its column is empty (see the top of this file)")
-    times = seconds(models, 5 if options.quick else 25)
+    steps = {name: training_step(name, model) for name, model in models.items()}
+    times = quickest(steps, seconds=0, rounds=5 if chosen.quick else 25)
     print(
-        f"{options.threads} thread(s), torch {torch.__version__}, batch {BATCH} of {POINTS} x {POINTS}, {FRAMES} in"
+        f"{chosen.threads} thread(s), torch {torch.__version__}, batch {BATCH} of {POINTS} x {POINTS}, {FRAMES} in"
     )
-    print(
-        f"{'model':<22}{'parameters':>12}{'ms per step':>12}{'against neuraloperator':>25}{'against fno':>14}"
-    )
+    digits = {"parameters": 0, "ms per step": 1, "against neuraloperator": 2, "against fno": 2}
+    table = Table([Column("model"), *(Column(title, digits=number) for title, number in digits.items())])
     for name, model in models.items():
-        package = f"{times['neuraloperator'] / times[name]:.2f} x" if "neuraloperator" in times else ""
+        package = times["neuraloperator"] / times[name] if "neuraloperator" in times else None
         parameters = sum(p.numel() for p in model.parameters())
-        print(
-            f"{name:<22}{parameters:>12,}{1e3 * times[name]:>12.1f}{package:>25}"
-            f"{times['fno'] / times[name]:>12.2f} x"
-        )
+        table.add(name, parameters, 1e3 * times[name], package, times["fno"] / times[name])
+    print(table.markdown())
 
 
 if __name__ == "__main__":

@@ -74,19 +74,15 @@ class Hdf5File:
             for name in self.file.attrs:
                 kind = self.file.attrs.get_id(name)
                 if math.prod(kind.shape) * kind.dtype.itemsize > SMALL:
-                    raise UserError(
-                        f"{self.path}: the attribute {name!r} has the shape {kind.shape}; {AGAIN}"
-                    )
+                    raise self._wrong(f"the attribute {name!r} has the shape {kind.shape}")
                 value = self.file.attrs[name]
                 found[name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         for name, wanted in (required or {}).items():
             if name not in found:
                 raise UserError(f"{self.path} has no attribute {name!r}; {AGAIN}")
             if not _is_a(wanted, found[name]):
-                raise UserError(
-                    f"{self.path}: the attribute {name!r} should be of type {wanted.__name__}, "
-                    f"not {str(found[name])[:40]!r}; {AGAIN}"
-                )
+                came = f"not {str(found[name])[:40]!r}"
+                raise self._wrong(f"the attribute {name!r} should be of type {wanted.__name__}, {came}")
         return found
 
     def dataset(self, name: str, kinds: str = NUMBERS) -> h5py.Dataset:
@@ -99,9 +95,7 @@ class Hdf5File:
             if entry.is_virtual or entry.external or entry.file.filename != self.file.filename:
                 raise UserError(f"{self.path}: the data of {name!r} is in other files; copy it into one.")
             if entry.dtype.kind not in kinds:
-                raise UserError(
-                    f"{self.path}: {name!r} holds {entry.dtype}, which cannot be used here; {AGAIN}"
-                )
+                raise self._wrong(f"{name!r} holds {entry.dtype}, which cannot be used here")
             return entry
 
     def read(self, name: str, selection: Any = (), kinds: str = NUMBERS) -> Any:
@@ -111,21 +105,17 @@ class Hdf5File:
             most = max(LARGE, COMPRESSION * self.path.stat().st_size)
             asked = max(_selected(entry.shape, selection), math.prod(entry.chunks or ()))
             if asked * entry.dtype.itemsize > most:
-                raise UserError(
-                    f"{self.path}: {name!r} claims the size {entry.shape}, more than fits into the file."
-                )
+                raise self._wrong(f"{name!r} claims the size {entry.shape}, more than fits into the file")
             return entry[selection]
 
     def vector(self, name: str) -> npt.NDArray[np.float64]:
         """A short data set with one axis, such as coordinates; its numbers are finite."""
         shape = self.dataset(name, REAL).shape
         if len(shape) != 1 or not 0 < shape[0] <= SMALL // 8:
-            raise UserError(
-                f"{self.path}: {name!r} should be a vector of coordinates but has the shape {shape}."
-            )
+            raise self._wrong(f"{name!r} should be a vector of coordinates but has the shape {shape}")
         found = np.asarray(self.read(name, kinds=REAL), dtype=np.float64)
         if not np.isfinite(found).all():
-            raise UserError(f"{self.path}: {name!r} contains NaN or infinity; {AGAIN}")
+            raise self._wrong(f"{name!r} contains NaN or infinity")
         return found
 
     def text(self, name: str) -> str | bytes:
@@ -134,7 +124,7 @@ class Hdf5File:
         with self._explained(f"reading {name!r}"):
             found = entry[()] if entry.shape == () and entry.dtype.itemsize <= SMALL else None
         if not isinstance(found, str | bytes) or len(found) > SMALL:
-            raise UserError(f"{self.path}: {name!r} should be one text; {AGAIN}")
+            raise self._wrong(f"{name!r} should be one text")
         return found
 
     def shapes(self, group: str) -> dict[str, tuple[int, ...]]:
@@ -144,7 +134,7 @@ class Hdf5File:
         with self._explained(f"listing {group!r}"):
             entry = self.file[group]
             if not isinstance(entry, h5py.Group):
-                raise UserError(f"{self.path}: {group!r} should be a group of data sets; {AGAIN}")
+                raise self._wrong(f"{group!r} should be a group of data sets")
             names = list(entry)
         return {name: tuple(self.dataset(f"{group}/{name}").shape) for name in names}
 
@@ -160,6 +150,9 @@ class Hdf5File:
             wanted = ", ".join("any" if want is None else str(want) for want in shape)
             raise UserError(f"{self.path}: {name!r} should have the shape ({wanted}) but has {found.shape}.")
         return tuple(found.shape)
+
+    def _wrong(self, what: str) -> UserError:
+        return UserError(f"{self.path}: {what}; {AGAIN}")
 
     def _opened(self) -> h5py.File:
         if not self.path.is_file():

@@ -95,10 +95,9 @@ class Metrics(pl.Callback):
         self.rows.append(row)
         self._loss.zero_()
         self._steps = 0
+        logged = {key: value for key, value in row.items() if key != "epoch"}
         for logger in trainer.loggers:
-            logger.log_metrics(
-                {key: value for key, value in row.items() if key != "epoch"}, step=trainer.global_step
-            )
+            logger.log_metrics(logged, step=trainer.global_step)
         if trainer.is_global_zero:
             self._write()
 

@@ -12,11 +12,12 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from lab.checks import flag
 from lab.errors import UserError, nearest
 from lab.help import Formatter, group_actions, option_help, without_none
+from lab.manifest import program
 from lab.presets import apply_preset
 from lab.registry import Registry
 
@@ -24,6 +25,11 @@ if typing.TYPE_CHECKING:
     from jsonargparse import ArgumentParser
 
 Command = Callable[[Any], Any]
+
+
+def main(commands: Command | Mapping[str, Command]) -> NoReturn:
+    """Be the module that `python -m` was given: its one command, or a table of them."""
+    sys.exit(run(" ".join(program()), commands if isinstance(commands, Mapping) else {"": commands}))
 
 
 def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None = None) -> int:
@@ -142,11 +148,8 @@ def _parser(
     )
     if registry is not None:
         for models in registry.options().values():
-            option = next(iter(models.values()))
-            hint = option.type | None
-            parser.add_argument(
-                f"--{option.name}", type=hint, default=None, help=option_help(models, registry)
-            )
+            option, text = next(iter(models.values())), option_help(models, registry)
+            parser.add_argument(f"--{option.name}", type=option.type | None, default=None, help=text)
     for action in parser._actions:
         _use_dashes(parser, action)
         if action.dest == "model" and registry is not None:
@@ -176,19 +179,17 @@ def _use_dashes(parser: "ArgumentParser", action: Any) -> None:
 
 
 def _with_underscores_as_dashes(word: str) -> str:
-    flag, equals, value = word.partition("=")
-    if not flag.startswith("--") or flag == "--print_config":
+    name, equals, value = word.partition("=")
+    if not name.startswith("--") or name == "--print_config":
         return word
-    return flag.replace("_", "-") + equals + value
+    return name.replace("_", "-") + equals + value
 
 
 def _flag_as_defined(word: str, config_class: type[Any]) -> str:
     """A flag with dashes, and by the option's own name where it was called by an alias."""
-    flag, equals, value = _with_underscores_as_dashes(word).partition("=")
-    for alias, name in getattr(config_class, "aliases", {}).items():
-        if flag == f"--{alias.replace('_', '-')}":
-            flag = f"--{name.replace('_', '-')}"
-    return flag + equals + value
+    name, equals, value = _with_underscores_as_dashes(word).partition("=")
+    aliases = {flag(alias): flag(meant) for alias, meant in getattr(config_class, "aliases", {}).items()}
+    return aliases.get(name, name) + equals + value
 
 
 def _with_bracketed_lists(config_class: type[Any], words: list[str]) -> list[str]:
@@ -197,18 +198,18 @@ def _with_bracketed_lists(config_class: type[Any], words: list[str]) -> list[str
     A command with positional arguments takes commas only: a word after a space could be one of those.
     """
     hints = {name: without_none(hint) for name, hint in typing.get_type_hints(config_class).items()}
-    lists = {f"--{name.replace('_', '-')}" for name, hint in hints.items() if typing.get_origin(hint) is list}
+    lists = {flag(name) for name, hint in hints.items() if typing.get_origin(hint) is list}
     several = not _positionals(config_class)
     result: list[str] = []
-    flag = ""  # the flag whose list is being read
+    open_list = ""  # the flag whose list is being read
     for word in words:
         name, equals, value = word.partition("=")
         if word.startswith("--"):
-            flag = word if word in lists else ""
+            open_list = word if word in lists else ""
             result.append(f"{name}={_bracketed(value)}" if name in lists and equals else word)
-        elif flag and result[-1] == flag:
+        elif open_list and result[-1] == open_list:
             result.append(_bracketed(word))
-        elif flag and several:
+        elif open_list and several:
             result[-1] = _bracketed(f"{result[-1]},{word}")
         else:
             result.append(word)
@@ -234,7 +235,7 @@ def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any]
         return f"there is no option {word}{near}; {prog} --help lists them all."
     if match := re.search(r"Parser key \"([\w.]+)\":", text):
         key = match.group(1)
-        return f"--{key.replace('_', '-')} {_expectation(config_class, key, text)}."
+        return f"{flag(key)} {_expectation(config_class, key, text)}."
     if match := re.search(r"Option '([\w.]+)' is not accepted", text):
         key = match.group(1)
         return f"the configuration has no entry {key!r}{nearest(key, _field_names(config_class))}."
@@ -257,10 +258,3 @@ def _expectation(config_class: type[Any], key: str, text: str) -> str:
     if hint in (int, float):
         return f"takes {'a whole number' if hint is int else 'a number'}, not {came!r}"
     return f"takes a value of type {getattr(hint, '__name__', hint)}, not {came!r}"
-
-
-def existing_file(path: str | Path, flag: str) -> Path:
-    """Return `path` if there is a file; otherwise say which flag pointed nowhere."""
-    if not Path(path).is_file():
-        raise UserError(f"{flag} names {path}, but there is no such file.")
-    return Path(path)

@@ -5,6 +5,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
+from lab.checks import above, at_least, flag
 from lab.errors import UserError
 from lab.files import write_text
 from lab.paths import plain_name
@@ -123,32 +124,30 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
         for key in ("name", "prefix"):  # a table's runs begin with its prefix
             if getattr(self, key, None) is not None:
                 plain_name(getattr(self, key), flag(key))
-        for key in ("epochs", "batch_size", "devices", "num_nodes", "step_size"):
-            if getattr(self, key) < 1:
-                raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
-        for key in ("lr", "checkpoint_minutes"):
-            if not getattr(self, key) > 0:
-                raise UserError(f"{flag(key)} must be above 0, not {getattr(self, key)}.")
-        for key in ("weight_decay", "warmup_steps", "num_workers", "seed"):
-            if getattr(self, key) < 0:
-                raise UserError(f"{flag(key)} must not be negative; {getattr(self, key)} is.")
-        if self.epoch_steps is not None and self.epoch_steps < 1:
-            raise UserError(f"--epoch-steps must be at least 1, not {self.epoch_steps}.")
+        counts = ("epochs", "epoch_steps", "batch_size", "devices", "num_nodes", "step_size", "threads")
+        at_least(self, 1, *counts)
+        at_least(self, 0, "weight_decay", "warmup_steps", "num_workers", "seed")
+        above(self, 0, "lr", "checkpoint_minutes")
+        above(self, 0, "grad_clip", remedy="; leave it out for no clipping")
         if self.batch_size % (self.devices * self.num_nodes):
             raise UserError(
                 f"--batch-size {self.batch_size} cannot be shared out evenly among "
                 f"{self.devices * self.num_nodes} processes; take a multiple of that."
             )
-        if self.threads is not None and self.threads < 1:
-            raise UserError(f"--threads must be at least 1, not {self.threads}.")
-        if self.grad_clip is not None and not self.grad_clip > 0:
-            raise UserError(
-                f"--grad-clip must be above 0, not {self.grad_clip}; leave it out for no clipping."
-            )
 
     def label(self) -> str:
         """A few words that tell this run from its neighbours; applications add theirs."""
         return f"{self.model}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What an application's command `export` exports, and where to."""
+
+    weights: Path | None = None
+    """Weights of a finished run, NAME/weights.safetensors in the application's folder under runs/."""
+    out: Path = Path("model.onnx")
+    """The file to write: .onnx, or .pt2 for torch alone."""
 
 
 def run_of_table(
@@ -160,15 +159,6 @@ def run_of_table(
     chosen = {key: value for key, value in table.options.items() if key in has}
     settled = {"model": model, "options": chosen | dict(options), "resume": True}
     return config_class(**{**shared, **settled, **own})
-
-
-def flag(key: str) -> str:
-    """An option as it is written on the command line.
-
-    >>> flag("batch_size")
-    '--batch-size'
-    """
-    return f"--{key.replace('_', '-')}"
 
 
 def settle(config: Any, **values: Any) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lab.checks import existing_file
+from lab.config import ExportOptions
 from lab.console import say
 from lab.errors import UserError
 from lab.files import atomic_path
@@ -65,6 +67,12 @@ def check_name(path: Path) -> Path:
     return path
 
 
+def write(options: ExportOptions, exportable: Callable[[Path], Exportable]) -> Path:
+    """Export what the application makes of the weights; the body of its command."""
+    check_name(options.out)
+    return export(exportable(existing_file(options, "weights")), options.out)
+
+
 def export(model: Exportable, path: Path) -> Path:
     """Write the model, run what was written and keep it if its numbers are right."""
     check_name(path)
@@ -88,8 +96,7 @@ def run(path: Path, inputs: Tensors) -> Tensor:
     """The answer of an exported file."""
     if path.suffix == ".pt2":
         with _quiet(), torch.no_grad():
-            answer: Tensor = torch.export.load(path).module()(**inputs)
-        return answer
+            return torch.export.load(path).module()(**inputs)
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -112,8 +119,7 @@ def read_metadata(path: Path) -> dict[str, Any]:
         text = {entry.key: entry.value for entry in properties}.get(METADATA, "")
     if not text:
         raise UserError(f"{path} has no metadata of this suite: another program wrote it.")
-    metadata: dict[str, Any] = json.loads(text)
-    return metadata
+    return json.loads(text)
 
 
 def _save(model: Exportable, path: Path) -> None:
@@ -140,9 +146,8 @@ def _save(model: Exportable, path: Path) -> None:
         # Within loops torch writes the names of an earlier version of the operator.
         if node.op_type == "GridSample" and (mode := node.attributes.get("mode")) is not None:
             node.attributes.add(AttrString("mode", MODES.get(mode.as_string(), mode.as_string())))
-    RemoveUnusedNodesPass()(
-        made.model
-    )  # constants that a loop leaves behind, of which onnxruntime would warn
+    # Constants that a loop leaves behind, of which onnxruntime would warn.
+    RemoveUnusedNodesPass()(made.model)
     made.model.metadata_props[METADATA] = metadata
     made.save(path)
 

@@ -136,8 +136,7 @@ def kept(folder: Path, key: Any, compute: Callable[[], T]) -> T:
     path = folder / f"{fingerprint(key)}.json"
     if not path.exists():
         write_json(path, compute())
-    value: T = read_json(path)
-    return value
+    return read_json(path)
 
 
 def content_hash(path: Path) -> str:

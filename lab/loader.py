@@ -1,6 +1,6 @@
 """Training batches whose order depends on the seed and the epoch alone, and which resume within an epoch."""
 
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Iterator, Sized
 from typing import Any, cast
 
 import torch
@@ -86,8 +86,8 @@ class EpochBatches(Sampler[list[int]]):
 class TrainLoader(DataLoader[Any]):
     """A DataLoader over `EpochBatches` that tells Lightning's checkpoints how far it has come.
 
-    A data set with a method `set_epoch` is told the epoch before its workers start, so that what it draws
-    at random can be a function of seed, epoch and index.
+    `options` are further ones of a DataLoader. A data set with a method `set_epoch` is told the epoch before its
+    workers start, so that what it draws at random can be a function of seed, epoch and index.
     """
 
     batch_sampler: EpochBatches
@@ -101,11 +101,10 @@ class TrainLoader(DataLoader[Any]):
         rank: int = 0,
         world: int = 1,
         steps: int | None = None,
-        num_workers: int = 0,
-        collate: Callable[[list[Any]], Any] | None = None,
+        **options: Any,
     ) -> None:
         batches = EpochBatches(len(cast(Sized, dataset)), batch_size, seed, rank, world, steps)
-        super().__init__(dataset, batch_sampler=batches, num_workers=num_workers, collate_fn=collate)
+        super().__init__(dataset, batch_sampler=batches, **options)
         self._delivered = 0
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]

@@ -40,14 +40,15 @@ def describe(seed: int, data: dict[str, Any] | None = None) -> dict[str, Any]:
 
 def command_line() -> str:
     """The command as a person would type it again: `python -m package.module --flag value`."""
+    return shlex.join([*program(), *sys.argv[1:]])
+
+
+def program() -> list[str]:
+    """What is running, without its options: `python -m package.module`."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    module = spec.name.removesuffix(".__main__") if spec is not None else None
-    program = (
-        ["python", "-m", module]
-        if module
-        else ["python", os.path.relpath(sys.argv[0]) if sys.argv[0] else "-c"]
-    )
-    return shlex.join([*program, *sys.argv[1:]])
+    if spec is not None:
+        return ["python", "-m", spec.name.removesuffix(".__main__")]
+    return ["python", os.path.relpath(sys.argv[0]) if sys.argv[0] else "-c"]
 
 
 def git_state() -> dict[str, Any] | None:
@@ -55,9 +56,9 @@ def git_state() -> dict[str, Any] | None:
     root = Path(__file__).parent.parent
 
     def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", *words], cwd=root, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        return subprocess.check_output(
+            ["git", *words], cwd=root, stderr=subprocess.DEVNULL, text=True
+        ).strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():

@@ -37,9 +37,8 @@ def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Seque
     if value is not None and not (presets_dir(app) / value).is_dir():
         value = None  # the default, or a mistake to which the parser will object
     values = read_preset(app if value is None else f"{app}/{value}", name) | {"preset": name}
-    parser.set_defaults(
-        {key: each for key, each in values.items() if key in config_class.__dataclass_fields__}
-    )
+    fields = config_class.__dataclass_fields__
+    parser.set_defaults({key: each for key, each in values.items() if key in fields})
     if not any(word.startswith("--print_config") for word in words):
         say(f"preset {name}: {reason}")
     return values

@@ -97,9 +97,8 @@ class Progress:
         self.done += n
         if self._bar is not None:
             left = "-:--" if self.seconds_left is None else clock(self.seconds_left)
-            self._bar.update(
-                self._bar.task_ids[0], completed=self.done, fields=self._fields_text(), left=left
-            )
+            (task,) = self._bar.task_ids
+            self._bar.update(task, completed=self.done, fields=self._fields_text(), left=left)
         elif self._now() - self._last_line >= self.interval:
             self._print_line()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
+from lab.checks import flag
 from lab.errors import UserError, nearest
 
 
@@ -27,11 +28,6 @@ class Option:
     at_most: float = 2**16
     """No size of a layer or count of anything is larger; a damaged header can ask for it."""
 
-    @property
-    def flag(self) -> str:
-        """How it is written on the command line."""
-        return f"--{self.name.replace('_', '-')}"
-
     def with_default(self, default: Any) -> "Option":
         """The same option of a model that has another default."""
         return replace(self, default=default)
@@ -42,14 +38,14 @@ class Option:
         if choices and value is not None and value not in choices:
             known = ", ".join(str(choice) for choice in choices)
             raise UserError(
-                f"{self.flag} takes one of {known}, not {value!r}{nearest(str(value), map(str, choices))}."
+                f"{flag(self.name)} takes one of {known}, not {value!r}{nearest(str(value), map(str, choices))}."
             )
         if self.type in (int, float, bool) and value is not None and not _is_a(self.type, value):
-            raise UserError(f"{self.flag} takes a value of type {self.type.__name__}, not {value!r}.")
+            raise UserError(f"{flag(self.name)} takes a value of type {self.type.__name__}, not {value!r}.")
         if isinstance(value, int | float) and value > self.at_most:
-            raise UserError(f"{self.flag} must be at most {self.at_most:g}, not {value}.")
+            raise UserError(f"{flag(self.name)} must be at most {self.at_most:g}, not {value}.")
         if self.at_least is not None and value is not None and not value >= self.at_least:
-            raise UserError(f"{self.flag} must be at least {self.at_least:g}, not {value}.")
+            raise UserError(f"{flag(self.name)} must be at least {self.at_least:g}, not {value}.")
 
 
 @dataclass(frozen=True)
@@ -129,11 +125,10 @@ class Registry(Mapping[str, Entry]):
         for key, value in chosen.items():
             if key not in own:
                 owners = self.options().get(key)
-                flag = f"--{key.replace('_', '-')}"
                 if owners is None:
-                    raise UserError(f"no model has an option {flag}{nearest(key, self.options())}.")
+                    raise UserError(f"no model has an option {flag(key)}{nearest(key, self.options())}.")
                 raise UserError(
-                    f"{flag} does nothing with --model {name}; it belongs to {', '.join(owners)}."
+                    f"{flag(key)} does nothing with --model {name}; it belongs to {', '.join(owners)}."
                 )
             own[key].check(value)
         settled = entry.defaults | dict(chosen)

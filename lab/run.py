@@ -12,6 +12,7 @@ from typing import Any, Self
 from filelock import BaseFileLock
 
 from lab import manifest
+from lab.checks import flag
 from lab.config import ExperimentConfig, differences, write_yaml
 from lab.console import close_log, is_first_process, open_log, say
 from lab.errors import UserError
@@ -139,12 +140,8 @@ class Run:
                     "or choose another --name."
                 )
         elif self.folder.is_dir():
-            others = [
-                path.name
-                for path in self.folder.iterdir()
-                if path.name not in (*BEGUN, LOCK) and not is_temporary(path)
-            ]
-            if others:
+            foreign = (path for path in self.folder.iterdir() if not is_temporary(path))
+            if others := {path.name for path in foreign} - {*BEGUN, LOCK}:
                 raise UserError(
                     f"{self.folder} is not a run, for it lacks {' or '.join(BEGUN)}, but it holds {min(others)}; "
                     "choose another --name."
@@ -162,8 +159,7 @@ class Run:
 
         changed = differences(self.config, yaml.safe_load(stored.read_text(encoding="utf-8")) or {})
         if changed:
-            flags = {key: f"--{key.replace('_', '-')}" for key in changed}
-            listing = ", ".join(f"{flags[key]} was {then}, now {now}" for key, (now, then) in changed.items())
+            listing = ", ".join(f"{flag(key)} was {then}, now {now}" for key, (now, then) in changed.items())
             raise UserError(
                 f"{self.folder} was begun with other options ({listing}); resume with: {self.resume_command()}"
             )

@@ -20,7 +20,6 @@ from lab.console import say
 from lab.errors import UserError
 from lab.files import read_json
 from lab.paths import runs_dir
-from lab.run import continued_by
 
 C = TypeVar("C", bound=ExperimentConfig)
 
@@ -127,10 +126,8 @@ def rows(
         rivals = [identity for identity in of_group.values() if identity["model"] == model]
         words = _differences(of_group[key], rivals, defaults(config_class, model), apart)
         found.append(Row(", ".join([model, *words]), tuple(by_seed[seed] for seed in sorted(by_seed))))
-    order = list(config_class.registry)
-    return sorted(
-        found, key=lambda row: (order.index(row.model) if row.model in order else len(order), row.label)
-    )
+    order = {name: place for place, name in enumerate(config_class.registry)}
+    return sorted(found, key=lambda row: (order.get(row.model, len(order)), row.label))
 
 
 def _identity(run: FinishedRun, config_class: type[ExperimentConfig]) -> dict[str, Any]:
@@ -182,6 +179,8 @@ def _said(key: str, value: Any) -> str:
 
 def train_missing(wanted: Sequence[C], train: Callable[[C], Any]) -> list[FinishedRun]:
     """Train every run that is not finished yet, one after the other; return them all. Each has a name."""
+    from lab.run import continued_by
+
     command = manifest.command_line()
     for number, config in enumerate(wanted, start=1):
         assert config.name is not None

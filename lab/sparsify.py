@@ -1,7 +1,5 @@
 """Reverse sparsification: train a Monarch model for most of a run, and its dense form for the rest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import lightning.pytorch as pl
@@ -75,10 +73,9 @@ def dense_state(layer: MonarchLinear, state: dict[Tensor, State]) -> State:
     if "exp_avg_sq" not in of_R or "exp_avg_sq" not in of_L:
         return {}
     tiny = torch.finfo(R.dtype).tiny
-    columns = of_R["exp_avg_sq"].sum(2) / L.detach().square().sum((1, 3)).T[..., None].clamp_min(
-        tiny
-    )  # K J I
-    rows = of_L["exp_avg_sq"].sum(3) / R.detach().square().sum((2, 3)).T[:, None].clamp_min(tiny)  # J O K
+    scale_R, scale_L = R.detach().square().sum((2, 3)), L.detach().square().sum((1, 3))
+    columns = of_R["exp_avg_sq"].sum(2) / scale_L.T[..., None].clamp_min(tiny)  # K J I
+    rows = of_L["exp_avg_sq"].sum(3) / scale_R.T[:, None].clamp_min(tiny)  # J O K
     mean = 0.5 * (columns.mean(-1).T[:, None] + rows.mean(1, keepdim=True)).clamp_min(tiny)  # J 1 K
     second = torch.einsum("jlk,kji->ljki", rows / mean, columns).flatten(2).flatten(0, 1)
     second = second[: layer.out_features, : layer.in_features].contiguous()

@@ -51,16 +51,19 @@ Cell = str | int | float | Score | None
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the key of its cells, its title, which direction is better and how many decimals to show.
+    """A column: the key of its cells, its title (the key, if not given), which direction is better, and decimals.
 
     An `extra` column is shown on a terminal only where there is room for it; files always have it.
     """
 
     key: str
-    title: str
+    title: str = ""
     better: Literal["lower", "higher"] | None = None
     digits: int = 4
     extra: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.key)
 
 
 @dataclass
@@ -76,13 +79,16 @@ class Table:
     caption: str = ""
     group: str | None = None
 
+    def add(self, *cells: Cell) -> None:
+        """One more row, its cells in the order of the columns."""
+        self.rows.append(dict(zip((column.key for column in self.columns), cells, strict=True)))
+
     def markdown(self) -> str:
         """A GitHub table, with the caption above."""
         lines = [f"{self.caption}\n"] if self.caption else []
+        rules = ("---" if self.is_text(column) else "---:" for column in self.columns)
         lines.append("| " + " | ".join(column.title for column in self.columns) + " |")
-        lines.append(
-            "|" + "|".join("---" if self.is_text(column) else "---:" for column in self.columns) + "|"
-        )
+        lines.append("|" + "|".join(rules) + "|")
         for row in self.rows:
             cells = [self._shown(row, column, "±", "**{}**") for column in self.columns]
             lines.append("| " + " | ".join(cells) + " |")
@@ -113,36 +119,25 @@ class Table:
         for index, row in enumerate(self.rows):
             if index and self.group and row.get(self.group) != self.rows[index - 1].get(self.group):
                 lines.append(r"    \midrule")
-            cells = [
-                self._shown(row, column, r"$\pm$", r"\textbf{{{}}}", escape=True) for column in self.columns
-            ]
-            lines.append("    " + " & ".join(cells) + r" \\")
+            shown = (self._shown(row, c, r"$\pm$", r"\textbf{{{}}}", escape=True) for c in self.columns)
+            lines.append("    " + " & ".join(shown) + r" \\")
         lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
     def csv(self) -> str:
         """Full precision, a column for each standard error and each count."""
         text = io.StringIO()
-        scored = {c.key for c in self.columns if any(isinstance(row.get(c.key), Score) for row in self.rows)}
-        names = []
-        for column in self.columns:
-            names += (
-                [column.key, f"{column.key}_se", f"{column.key}_n"] if column.key in scored else [column.key]
-            )
+        names: list[str] = []
+        for key in (column.key for column in self.columns):
+            scored = any(isinstance(row.get(key), Score) for row in self.rows)
+            names += [key, f"{key}_se", f"{key}_n"] if scored else [key]
         writer = csv.DictWriter(text, names, lineterminator="\n")
         writer.writeheader()
         for row in self.rows:
-            flat: dict[str, Cell] = {}
-            for column in self.columns:
-                cell = row.get(column.key)
+            flat: dict[str, Cell] = {column.key: row.get(column.key) for column in self.columns}
+            for key, cell in list(flat.items()):
                 if isinstance(cell, Score):
-                    flat |= {
-                        column.key: cell.mean,
-                        f"{column.key}_se": cell.error,
-                        f"{column.key}_n": cell.count,
-                    }
-                else:
-                    flat[column.key] = cell
+                    flat |= {key: cell.mean, f"{key}_se": cell.error, f"{key}_n": cell.count}
             writer.writerow(flat)
         return text.getvalue()
 
@@ -221,16 +216,21 @@ class Table:
         """Whether a row has the best score of a column, within its group."""
         if column.better is None:
             return False
-        rivals = [
-            _value(r.get(column.key))
-            for r in self.rows
-            if not self.group or r.get(self.group) == row.get(self.group)
-        ]
-        known = [value for value in rivals if value is not None]
+        rivals = [r for r in self.rows if not self.group or r.get(self.group) == row.get(self.group)]
+        known = [value for r in rivals if (value := _value(r.get(column.key))) is not None]
         mine = _value(row.get(column.key))
         if mine is None or len(known) < 2:
             return False
         return mine == (min(known) if column.better == "lower" else max(known))
+
+
+def publish(tables: Mapping[str, Table], folder: Path) -> list[Path]:
+    """Print tables and write each under its name; return the paths."""
+    paths = []
+    for name, table in tables.items():
+        table.print()
+        paths += table.save(folder, name)
+    return paths
 
 
 def _value(cell: Cell) -> float | None:

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -80,7 +81,6 @@ def fit(
     collate: Collate | None = None,
     plan: Plan | None = None,
     callbacks: Sequence[pl.Callback] = (),
-    validation_batch: int | None = None,
 ) -> dict[str, float]:
     """Train until the last epoch of the plan, resuming where the run was left; return the best scores.
 
@@ -91,14 +91,8 @@ def fit(
     plan = Plan.stored(run) or plan or Plan.of(config)
     best = BestWeights(run)
     with caught_signals() as signals:
-        own = [
-            StepSeeds(config.seed),
-            Metrics(run),
-            best,
-            ProgressReport(),
-            *callbacks,
-            Checkpoints(run, signals),
-        ]
+        observers = Metrics(run), best, ProgressReport(), *callbacks
+        own = [StepSeeds(config.seed), *observers, Checkpoints(run, signals)]
         trainer = build_trainer(config, run, plan, own)
         samples = len(cast(Sized, train))
         batches = EpochBatches(samples, config.batch_size, config.seed, steps=plan.epoch_steps)
@@ -109,7 +103,9 @@ def fit(
             steps={"total": experiment.total_steps, "per_pass": batches.steps_per_pass},
             precision=config.precision,
         )
-        module = _Data(train, validation, config, plan, collate, validation_batch)
+        how: dict[str, Any] = {"num_workers": config.num_workers, "collate_fn": collate}
+        batched = partial(TrainLoader, train, config.batch_size, config.seed, steps=plan.epoch_steps, **how)
+        module = _Data(batched, DataLoader(validation, config.batch_size, **how))
         resume_from = _resume_from(run)
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
         say(
@@ -156,40 +152,19 @@ def build_trainer(config: ExperimentConfig, run: Run, plan: Plan, callbacks: lis
 
 
 class _Data(pl.LightningDataModule):
-    """Loaders that know their process's share, which is settled only when Lightning has launched."""
+    """Loaders; that of the training is made once Lightning has launched and each process knows its share."""
 
-    def __init__(
-        self,
-        train: Dataset[Any],
-        validation: Dataset[Any],
-        config: ExperimentConfig,
-        plan: Plan,
-        collate: Collate | None,
-        validation_batch: int | None,
-    ) -> None:
+    def __init__(self, train: Callable[..., TrainLoader], validation: DataLoader[Any]) -> None:
         super().__init__()
-        self.train, self.validation, self.config, self.plan = train, validation, config, plan
-        self.collate, self.validation_batch = collate, validation_batch
+        self.train, self.validation = train, validation
 
     def train_dataloader(self) -> TrainLoader:
         assert self.trainer is not None
-        return TrainLoader(
-            self.train,
-            self.config.batch_size,
-            self.config.seed,
-            rank=self.trainer.global_rank,
-            world=self.trainer.world_size,
-            steps=self.plan.epoch_steps,
-            num_workers=self.config.num_workers,
-            collate=self.collate,
-        )
+        return self.train(rank=self.trainer.global_rank, world=self.trainer.world_size)
 
     def val_dataloader(self) -> DataLoader[Any]:
         # Every process validates on everything: an uneven share would bias the mean of the scores.
-        batch = self.validation_batch or self.config.batch_size
-        return DataLoader(
-            self.validation, batch, num_workers=self.config.num_workers, collate_fn=self.collate
-        )
+        return self.validation
 
 
 def _resume_from(run: Run) -> Path | None:

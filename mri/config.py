@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from data.masks.spec import Kind
-from lab.config import ExperimentConfig, Schedule, flag, settle
+from lab.checks import above, at_least, flag
+from lab.config import ExperimentConfig, Schedule, settle
 from lab.errors import UserError
 from lab.registry import Registry
 from mri.models import MODELS
@@ -122,17 +123,10 @@ class TrainConfig(DataOptions, ExperimentConfig):
         given = {key: value for key, value in self.options.items() if value is not None}
         settle(self, options={key: recipe[key] for key in own if key in recipe} | given)
         super().__post_init__()
-        for key in ("masks", "val_slices", "knees"):
-            if getattr(self, key) < 1:
-                raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
-        if self.minutes is not None and not self.minutes > 0:
-            raise UserError(f"--minutes must be above 0, not {self.minutes}.")
-        for key in ("num_train", "slices", "samples"):
-            value = getattr(self, key)
-            if value is not None and value < 1:
-                raise UserError(f"{flag(key)} must be at least 1, not {value}; leave it out for all.")
-        if not self.similarity >= 0:
-            raise UserError(f"--similarity must be at least 0, not {self.similarity}.")
+        at_least(self, 1, "masks", "val_slices", "knees")
+        at_least(self, 1, "num_train", "slices", "samples", remedy="; leave it out for all")
+        at_least(self, 0, "similarity")
+        above(self, 0, "minutes")
         if not 0 <= self.shift <= 0.5:
             raise UserError(f"--shift is a share of the field of view from 0 to 0.5, not {self.shift}.")
 
@@ -217,25 +211,6 @@ class ReconstructConfig:
     what is not zero was sampled."""
     threads: int | None = None
     """CPU threads (default: all)."""
-
-    def __post_init__(self) -> None:
-        for key in ("weights", "input"):
-            if getattr(self, key) is None:
-                raise UserError(f"--{key} is missing; python -m mri.reconstruct --help shows how to give it.")
-
-
-@dataclass(frozen=True)
-class ExportConfig:
-    """Options of `python -m mri.export`."""
-
-    weights: Path | None = None
-    """Weights of a finished run, runs/mri/NAME/weights.safetensors."""
-    out: Path = Path("model.onnx")
-    """The file to write: .onnx, or .pt2 for torch alone."""
-
-    def __post_init__(self) -> None:
-        if self.weights is None:
-            raise UserError("--weights is missing; python -m mri.export --help shows how to give it.")
 
 
 @dataclass(frozen=True)

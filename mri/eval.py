@@ -1,24 +1,17 @@
 """`python -m mri.eval`: score the finished runs on the test scans; tables, figures, volumes."""
 
-import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
-from lab.cli import run
+from lab.cli import main
+from lab.errors import UserError
+from lab.paths import runs_dir
+from lab.runs import FinishedRun, finished_runs
 from mri.config import EvalConfig, TrainConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from lab.runs import FinishedRun
 
 
 def evaluate(config: EvalConfig) -> None:
     """Make the paper's tables, and figures, from all finished runs."""
-    from lab.errors import UserError
-    from lab.paths import runs_dir
-    from lab.runs import finished_runs
-
     folder = config.runs or runs_dir() / TrainConfig.app
     runs = [each for each in finished_runs(TrainConfig, folder) if (config.only or "") in each.name]
     if not runs:
@@ -26,13 +19,9 @@ def evaluate(config: EvalConfig) -> None:
     report(runs, config.out or folder / "results", config)
 
 
-def report(runs: "Sequence[FinishedRun]", folder: "Path", config: EvalConfig) -> None:
+def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> None:
     """Tables, figures and volumes of some runs; runs on other data, or sampled otherwise, have tables of their own."""
-    from pathlib import Path
-
     import torch
-
-    from lab.errors import UserError
 
     torch.set_num_threads(config.threads or torch.get_num_threads())
     groups: dict[tuple[Path, str], list[FinishedRun]] = {}
@@ -46,9 +35,10 @@ def report(runs: "Sequence[FinishedRun]", folder: "Path", config: EvalConfig) ->
         _report_one(members, root, place, config)
 
 
-def _report_one(runs: "Sequence[FinishedRun]", root: "Path", folder: "Path", config: EvalConfig) -> None:
+def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: EvalConfig) -> None:
     from lab.console import say, say_written
     from lab.files import write_text
+    from lab.table import publish
     from mri.figures import figures
     from mri.report import write
     from mri.scores import score_runs
@@ -62,11 +52,8 @@ def _report_one(runs: "Sequence[FinishedRun]", root: "Path", folder: "Path", con
     data = f"{scans[0].origin}, {len(scans)} {config.split} scan{'s' if len(scans) > 1 else ''}"
     say(f"data: {data}, in {root}; {mask} sampling")
     results = score_runs(runs, scans, mask, folder / "scores")
-    written = []
     tables = results_tables(results, data, config.against)
-    for name, table in tables.items():
-        table.print()
-        written += table.save(folder, name)
+    written = publish(tables, folder)
     write_text(folder / "per_scan.csv", per_scan_csv(results))
     written.append(folder / "per_scan.csv")
     if config.figures:
@@ -79,4 +66,4 @@ def _report_one(runs: "Sequence[FinishedRun]", root: "Path", folder: "Path", con
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m mri.eval", {"": evaluate}))
+    main(evaluate)

@@ -47,9 +47,8 @@ class Reconstruction(Experiment):
         return penalty(cast(Loss, self.config.loss), image, target, self.config.similarity)
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
-        mask = torch.stack([self.validation_masks[scan_id] for scan_id in batch.scan_id]).to(
-            batch.kspace.device
-        )
+        masks = [self.validation_masks[scan_id] for scan_id in batch.scan_id]
+        mask = torch.stack(masks).to(batch.kspace.device)
         kspace, maps, target = normalised(batch)
         image = self.model(sample(kspace, mask), maps, mask, batch.echo)
         error = (image.abs() - target.abs()).square().mean((-2, -1))

@@ -1,11 +1,10 @@
 """`python -m mri.export`: a method as an ONNX or .pt2 file, for other programs."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.cli import run
-from mri.config import ExportConfig
+from lab.cli import main
+from lab.config import ExportOptions
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,19 +15,15 @@ COILS = 4
 """Of the examples; a file takes any number."""
 
 
-def export(config: ExportConfig) -> None:
+def export(config: ExportOptions) -> None:
     """Write a trained or tuned method as a file that onnxruntime, or torch alone, runs.
 
     K-space and maps (batch, coil, ky, kz, 2), mask (batch, ky, kz) and echo (batch) in, images (batch, ky, kz, 2) out.
     Complex numbers have their real and imaginary parts on the last axis; the image has the units of the k-space.
     """
-    from lab.cli import existing_file
-    from lab.export import check_name
-    from lab.export import export as write
+    from lab.export import write
 
-    assert config.weights is not None
-    check_name(config.out)
-    write(exportable(existing_file(config.weights, "--weights")), config.out)
+    write(config, exportable)
 
 
 def exportable(path: Path) -> "Exportable":
@@ -80,4 +75,4 @@ def exportable(path: Path) -> "Exportable":
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m mri.export", {"": export}))
+    main(export)

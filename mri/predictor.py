@@ -71,8 +71,7 @@ class InPairs(nn.Module):
         self.method = method.in_pairs()
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        image: Tensor = self.method(sense_pairs.sample(kspace, mask), maps, mask, echo)
-        return image
+        return self.method(sense_pairs.sample(kspace, mask), maps, mask, echo)
 
 
 def load(path: str | Path) -> Predictor:

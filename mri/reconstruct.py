@@ -1,8 +1,6 @@
 """`python -m mri.reconstruct`: one scan through a trained method, to a NIfTI volume."""
 
-import sys
-
-from lab.cli import run
+from lab.cli import main
 from mri.config import ReconstructConfig
 
 
@@ -12,7 +10,7 @@ def reconstruct(config: ReconstructConfig) -> None:
     import torch
 
     from data.scans.reader import open_scan
-    from lab.cli import existing_file
+    from lab.checks import existing_file
     from lab.console import say
     from lab.progress import Progress
     from mri.metrics import METRICS, quality
@@ -20,29 +18,24 @@ def reconstruct(config: ReconstructConfig) -> None:
     from mri.sampling import evaluation_masks
     from mri.volumes import check_name, write_nifti
 
-    assert config.weights is not None
-    assert config.input is not None
     torch.set_num_threads(config.threads or torch.get_num_threads())
     check_name(config.out)
-    predictor = load(existing_file(config.weights, "--weights"))
-    scan = open_scan(existing_file(config.input, "--input"))
+    predictor = load(existing_file(config, "weights"))
+    scan = open_scan(existing_file(config, "input"))
     acc = float(predictor.header["acc"]) if config.acc is None else config.acc
     mask = None if acc == 1 else evaluation_masks([scan], acc, predictor.header["mask"])[scan.scan_id]
     images = []
-    with Progress(
-        scan.num_slices * scan.num_echoes, f"reconstructing {scan.scan_id}", unit="slice"
-    ) as progress:
+    slices, label = scan.num_slices * scan.num_echoes, f"reconstructing {scan.scan_id}"
+    with Progress(slices, label, unit="slice") as progress:
         for echo in range(scan.num_echoes):
             images.append(predictor.reconstruct(scan, echo, mask, advance=progress.advance))
             if mask is not None:
                 found = quality(images[-1], target(scan, echo)).items()
-                scores = ", ".join(
-                    f"{METRICS[key].title} {METRICS[key].shown(value)}" for key, value in found
-                )
-                say(f"echo {echo + 1}, against full sampling: {scores}")
+                scores = [f"{METRICS[key].title} {METRICS[key].shown(value)}" for key, value in found]
+                say(f"echo {echo + 1}, against full sampling: {', '.join(scores)}")
     path = write_nifti(config.out, np.abs(np.stack(images, -1)), scan)
     say(f"wrote {path}: {predictor.header['model']} at acceleration {acc:g}, {scan.num_echoes} echoes")
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m mri.reconstruct", {"": reconstruct}))
+    main(reconstruct)

@@ -112,9 +112,8 @@ def find_source(options: DataOptions) -> Source:
     )
     from data.knee.generate import ensure
 
-    x, y, z = options.knee_shape
-    folder = datasets_dir() / f"knees-{x}x{y}x{z}"
-    root = ensure(max(options.knees, _present(folder)), out=folder, shape=(x, y, z))
+    folder = datasets_dir() / f"knees-{'x'.join(map(str, options.knee_shape))}"
+    root = ensure(max(options.knees, _present(folder)), folder, shape=options.knee_shape)
     return Source(root, options.skip_bad)
 
 

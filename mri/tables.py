@@ -14,7 +14,7 @@ from mri.scores import Result
 
 ESSENTIAL = 3
 """Scores that a narrow terminal shows too; with two echoes, pSNR of both and SSIM of the first."""
-ACC, N, METHOD = Column("acc", "acc."), Column("n", "N"), Column("method", "method")
+ACC, N, METHOD = Column("acc", "acc."), Column("n", "N"), Column("method")
 
 
 def results_tables(results: Sequence[Result], data: str, against: Sequence[str]) -> dict[str, Table]:
@@ -84,7 +84,7 @@ def seeds_table(results: Sequence[Result], data: str) -> Table:
     """How much of a score is chance: the mean over scans of each seed, then mean and deviation over seeds."""
     scores = [replace(column, better=None) for column in _score_columns(results)]
     caption = f"Several seeds ({data}): mean over scans, mean ± standard deviation over seeds"
-    table = Table([ACC, METHOD, N, *scores, Column("seeds", "seeds", extra=True)], caption=caption)
+    table = Table([ACC, METHOD, N, *scores, Column("seeds", extra=True)], caption=caption)
     for result in results:
         if len(result.by_seed) < 2:
             continue

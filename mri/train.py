@@ -1,9 +1,8 @@
 """`python -m mri.train`: train a reconstruction method, or choose its one number."""
 
-import sys
 from typing import TYPE_CHECKING
 
-from lab.cli import run
+from lab.cli import main
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -69,4 +68,4 @@ def budget(experiment: "Reconstruction", data: "Samples") -> "Plan":
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m mri.train", {"": train}))
+    main(train)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from data.fields.options import Precision, Told
-from lab.config import ExperimentConfig, flag, settle
+from lab.checks import above, at_least, flag
+from lab.config import ExperimentConfig, ExportOptions, settle
 from lab.errors import UserError
 from lab.registry import Registry
 from pde.models import MODELS, check_geometry, comparison
@@ -49,31 +50,21 @@ class DataOptions(Told):
 
     def __post_init__(self) -> None:
         Told.__post_init__(self)
-        if self.frames_in < 1:
-            raise UserError(f"--frames-in must be at least 1, not {self.frames_in}.")
+        at_least(self, 1, "frames_in", "num_train", "num_val", "num_test")
+        at_least(self, 4, "resolution")
         if self.problem == OWN and self.data is None:
             raise UserError("--problem own needs --data, the file of samples.")
         usual = {entry.name: entry.default for entry in fields(DataOptions)}
         for key in OWN_OPTIONS:
             if self.problem != OWN and getattr(self, key) != usual[key]:
                 raise UserError(f"{flag(key)} is for --problem own; with {self.problem} it is settled.")
-        for key in ("num_train", "num_val", "num_test"):
-            if getattr(self, key) < 1:
-                raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
-        if self.resolution is not None and self.resolution < 4:
-            raise UserError(f"--resolution must be at least 4, not {self.resolution}.")
         problem = self.about
         every = {key for each in PROBLEMS.values() for key in each.options} - {"resolution"}
+        made_by = f"; make other data with python -m {problem.package} and give it with --data"
+        remedy = made_by if problem.package else ""
         for key in sorted(every - set(problem.options)):
             if getattr(self, key) != usual[key]:
-                raise UserError(
-                    f"{flag(key)} does nothing with --problem {self.problem}"
-                    + (
-                        f"; make other data with python -m {problem.package} and give it with --data."
-                        if problem.package
-                        else "."
-                    )
-                )
+                raise UserError(f"{flag(key)} does nothing with --problem {self.problem}{remedy}.")
 
     @cached_property
     def about(self) -> Problem:
@@ -123,14 +114,10 @@ class TrainConfig(DataOptions, ExperimentConfig):
             )
         if self.recipe == "fno" and problem.frames_in == 1:
             raise UserError(f"--recipe fno takes several frames in; {self.problem} starts from its first.")
-        if self.minutes is not None and not self.minutes > 0:
-            raise UserError(f"--minutes must be above 0, not {self.minutes}.")
-        if self.noise < 0:
-            raise UserError(f"--noise must not be negative; {self.noise} is.")
+        above(self, 0, "minutes")
+        at_least(self, 0, "noise", "first_frame")
         if self.symmetries and not problem.symmetries:
             raise UserError(f"--symmetries: none are known for {self.problem}; leave the option out.")
-        if self.first_frame is not None and self.first_frame < 0:
-            raise UserError(f"--first-frame counts from 0; {self.first_frame} is below.")
         if not self.every_model:
             settle(self, options=designed(self.options, problem.design))
             check_geometry(self.model, self.options, problem.geometry)
@@ -174,26 +161,18 @@ class EvalConfig:
     def __post_init__(self) -> None:
         if self.weights and self.data is None:
             raise UserError("--weights needs --data, the file of samples to evaluate on.")
-        if self.batch_size < 1 or (self.num_test is not None and self.num_test < 1):
-            raise UserError("--batch-size and --num-test must be at least 1.")
+        at_least(self, 1, "batch_size", "num_test", "threads")
 
 
 @dataclass(frozen=True)
-class ExportConfig:
+class ExportConfig(ExportOptions):
     """Options of `python -m pde.export`."""
 
-    weights: Path | None = None
-    """Weights of a finished run, runs/pde/NAME/weights.safetensors."""
-    out: Path = Path("model.onnx")
-    """The file to write: .onnx, or .pt2 for torch alone."""
     steps: int = 1
     """Frames that the exported model forecasts, each from those before it."""
 
     def __post_init__(self) -> None:
-        if self.weights is None:
-            raise UserError("--weights is missing; python -m pde.export --help shows how to give it.")
-        if self.steps < 1:
-            raise UserError(f"--steps must be at least 1, not {self.steps}.")
+        at_least(self, 1, "steps")
 
 
 @dataclass(frozen=True)
@@ -217,10 +196,9 @@ class TableConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.seeds < 1 or not self.nus:
-            raise UserError(
-                f"--seeds must be at least 1, not {self.seeds}, and --nus needs at least one entry."
-            )
+        at_least(self, 1, "seeds")
+        if not self.nus:
+            raise UserError("--nus needs at least one entry.")
         known = list(comparison(self.about.geometry))
         for key in ("models", "seeded_models"):
             for name in getattr(self, key):

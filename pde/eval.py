@@ -1,11 +1,13 @@
 """`python -m pde.eval`: test the finished runs, or any weights on any data; tables and figures."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.cli import run
+from lab.cli import main
+from lab.errors import UserError
+from lab.paths import runs_dir
+from lab.runs import FinishedRun, finished_runs
 from pde.config import EvalConfig, TrainConfig
 
 if TYPE_CHECKING:
@@ -16,9 +18,6 @@ def evaluate(config: EvalConfig) -> None:
     """Forecast the test samples, print the tables of errors, draw curves, spectra, fields and an animation."""
     import torch
 
-    from lab.errors import UserError
-    from lab.paths import runs_dir
-    from lab.runs import FinishedRun, finished_runs
     from pde.problems import OWN, PROBLEMS
     from pde.scores import problem_of, score_runs, score_weights, table_of
 
@@ -48,25 +47,19 @@ def report(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> lis
     """Print the tables, write them in all formats and, if asked for, the figures; return the paths."""
     from lab.console import say_written
     from lab.files import write_text
+    from lab.table import publish
     from pde.report import write
     from pde.tables import places_table, ratios_table, results_table, samples_table
 
-    tables = {
-        "table": results_table(results),
-        "ratios": ratios_table(results),
-        "places": places_table(results),
-    }
-    paths: list[Path] = []
-    found = {name: table for name, table in tables.items() if table is not None}
-    for name, table in found.items():
-        table.print()
-        paths += table.save(folder, name)
+    makers = {"table": results_table, "ratios": ratios_table, "places": places_table}
+    tables = {name: table for name, make in makers.items() if (table := make(results)) is not None}
+    paths = publish(tables, folder)
     write_text(folder / "per_sample.csv", samples_table(results).csv())
     paths.append(folder / "per_sample.csv")
     if config.figures:
         paths += _figures(results, config, folder)
     samples = config.samples if config.figures else []
-    paths.append(write(results, list(found.values()), samples, folder / "report.html"))
+    paths.append(write(results, list(tables.values()), samples, folder / "report.html"))
     say_written(folder, paths)
     return paths
 
@@ -91,4 +84,4 @@ def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> l
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m pde.eval", {"": evaluate}))
+    main(evaluate)

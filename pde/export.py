@@ -1,10 +1,9 @@
 """`python -m pde.export`: a trained model as an ONNX or .pt2 file, for other programs."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.cli import run
+from lab.cli import main
 from pde.config import ExportConfig
 
 if TYPE_CHECKING:
@@ -18,13 +17,9 @@ def export(config: ExportConfig) -> None:
 
     Frames (batch, x, y, frame, field) in, the forecast (batch, x, y, step, field) out, in physical units.
     """
-    from lab.cli import existing_file
-    from lab.export import check_name
-    from lab.export import export as write
+    from lab.export import write
 
-    assert config.weights is not None
-    check_name(config.out)
-    write(exportable(existing_file(config.weights, "--weights"), config.steps), config.out)
+    write(config, lambda weights: exportable(weights, config.steps))
 
 
 def exportable(path: Path, steps: int) -> "Exportable":
@@ -74,4 +69,4 @@ def exportable(path: Path, steps: int) -> "Exportable":
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m pde.export", {"": export}))
+    main(export)

@@ -139,8 +139,7 @@ class OneShot(Predictor):
         return self.mean + self.std * out
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
-        answer: Tensor = self(given)
-        return answer
+        return self(given)
 
 
 class Unrolled(nn.Module):

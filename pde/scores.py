@@ -143,13 +143,8 @@ def _result(row: Row, config: EvalConfig, folder: Path) -> Result:
 def _scores(run: FinishedRun, config: EvalConfig, folder: Path) -> Scores:
     problem, test = _test_samples(run, config)
     described = test.describe()
-    key = [
-        SCORES_VERSION,
-        content_hash(run.weights),
-        described["fingerprint"],
-        described["samples"],
-        described["grid"],
-    ]
+    which = [described[name] for name in ("fingerprint", "samples", "grid")]
+    key = [SCORES_VERSION, content_hash(run.weights), *which]
     return Scores(**kept(folder, key, lambda: asdict(_computed(run, problem, test, config.batch_size))))
 
 

@@ -28,9 +28,8 @@ class Split:
     def __init__(self, config: DataOptions) -> None:
         self.config, self.problem = config, config.about
         train, val, test = config.num_train, config.num_val, config.num_test
-        everything = open_samples(
-            made_path(config) if config.data is None else config.data, self.problem, config
-        )
+        path = made_path(config) if config.data is None else config.data
+        everything = open_samples(path, self.problem, config)
         if self.problem.case is not None:
             everything.expect(**{self.problem.case: getattr(config, self.problem.case)})
         if config.resolution is not None:

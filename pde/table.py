@@ -1,9 +1,8 @@
 """`python -m pde.table`: train every model of a problem under one budget, and write the table."""
 
-import sys
 from collections.abc import Iterator
 
-from lab.cli import run
+from lab.cli import main
 from lab.config import run_of_table
 from pde.config import EvalConfig, TableConfig, TrainConfig
 from pde.models import comparison
@@ -38,4 +37,4 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m pde.table", {"": table}))
+    main(table)

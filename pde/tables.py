@@ -19,10 +19,10 @@ def results_table(results: Sequence[Result]) -> Table:
     The error is over test samples; with several seeds, each sample counts with its mean over the seeds.
     """
     titles = cases(results)
-    columns = [Column("model", "model"), Column("parameters", "parameters", extra=True)]
+    columns = [Column("model"), Column("parameters", extra=True)]
     columns += [Column(case, title, better="lower") for case, title in titles.items()]
-    columns += [Column("seeds", "seeds", extra=True), Column("minutes", "minutes", digits=1, extra=True)]
-    columns += [Column("steps", "steps", digits=0, extra=True)]
+    columns += [Column("seeds", extra=True), Column("minutes", digits=1, extra=True)]
+    columns += [Column("steps", digits=0, extra=True)]
     columns += [Column("pass", "seconds per pass", digits=1, extra=True)]
     kind = "" if results[0].problem.name == OWN else " (simulated flows)"
     caption = f"Relative L2 error of the forecast{kind}: mean ± standard error over test samples"
@@ -46,12 +46,11 @@ def results_table(results: Sequence[Result]) -> Table:
 def samples_table(results: Sequence[Result]) -> Table:
     """The error of every run on every test sample, for tests of one's own."""
     names = ("run", "model", "case", "seed", "sample", "error")
-    table = Table([Column(name, name, digits=6) for name in names])
+    table = Table([Column(name, digits=6) for name in names])
     for result in results:
         for run, scores in zip(result.row.runs, result.scores, strict=True):
             for sample, error in enumerate(scores.errors):
-                values: tuple[Cell, ...] = (run.name, result.label, result.case, run.seed, sample, error)
-                table.rows.append(dict(zip(names, values, strict=True)))
+                table.add(run.name, result.label, result.case, run.seed, sample, error)
     return table
 
 
@@ -85,8 +84,8 @@ def places_table(results: Sequence[Result]) -> Table | None:
     if not geometry.places:
         return None
     caption = f"Root mean square error over the spread of the field, by {geometry.place}"
-    columns = [Column(name, name, digits=3, better="lower") for name in geometry.places]
-    table = Table([Column("model", "model"), *columns], caption=caption)
+    columns = [Column(name, digits=3, better="lower") for name in geometry.places]
+    table = Table([Column("model"), *columns], caption=caption)
     for result in results:
         row: dict[str, Cell] = {"model": result.label}
         for name in geometry.places:
@@ -116,10 +115,11 @@ def ratio(above: Score | None, below: Score | None) -> Score | None:
 
 def cases(results: Sequence[Result]) -> dict[str, str]:
     """The columns of the table and their titles, in the order of falling values: the smooth flows first."""
-    ordered = sorted(
-        results, key=lambda result: -float(result.test.parameters.get(result.problem.case or "", 0.0))
-    )
-    return {result.case: result.title for result in ordered}
+
+    def falling(result: Result) -> float:
+        return -float(result.test.parameters.get(result.problem.case or "", 0.0))
+
+    return {result.case: result.title for result in sorted(results, key=falling)}
 
 
 def labels(results: Sequence[Result]) -> list[str]:

@@ -1,8 +1,6 @@
 """`python -m pde.train`: train a neural operator on a flow."""
 
-import sys
-
-from lab.cli import run
+from lab.cli import main
 from pde.config import TrainConfig
 from pde.problems import OWN
 
@@ -41,4 +39,4 @@ def train(config: TrainConfig) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m pde.train", {"": train}))
+    main(train)

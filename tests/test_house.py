@@ -172,7 +172,8 @@ class Toy:
     """A model that is added to a copy of an application: one file, and one line in its registry.
 
     `copied` names the packages that the copy needs; the others are imported from the repository. `train` are the
-    options of a training of seconds, `table` those of a table that has the toy, `figure` a picture of an evaluation.
+    options of a training of seconds, `table` those of a table that has the toy and is written to `results`, `listed`
+    those of the list of models; `figure` is a picture of an evaluation, `step` the method that a training step calls.
     """
 
     copied: tuple[str, ...]
@@ -183,6 +184,9 @@ class Toy:
     figure: str
     data: str = ""
     """Statements that make the data that `train` and `table` name."""
+    results: str = "table-results"
+    listed: tuple[str, ...] = ()
+    step: str = "forward"
 
 
 TOYS = {
@@ -266,13 +270,54 @@ TOYS = {
         table=("--preset", "smoke", "--models", "toy", "--accs", "2", "--few-shot", "1", "--prefix", "table"),
         figure="reconstruction_echo1.png",
     ),
+    "text": Toy(
+        copied=("text",),
+        source="""
+            from text.augment import next_tokens
+            from text.models.parts.language_model import LanguageModel
+
+            class Toy(LanguageModel):
+                causal = True
+
+                def __init__(self, vocabulary, context, *, echo=3, **options):
+                    super().__init__(vocabulary, context, **options)
+
+                def question(self, windows, generators=None):
+                    return next_tokens(windows)
+            """,
+        entry=(
+            'Entry("toy", "a toy", "text.models.toy:Toy", title="The Toy", '
+            'options=(*OPTIONS, Option("echo", int, 3, "Echo of the toy.", at_least=1)))'
+        ),
+        train=("--preset", "smoke", "--data", "text.txt", "--echo", "2"),
+        table=(
+            "--preset",
+            "smoke",
+            "--data",
+            "text.txt",
+            "--model",
+            "toy",
+            "--settings",
+            "dense",
+            "--seeds",
+            "1",
+        ),
+        figure="learning.png",
+        data="""
+            from pathlib import Path
+            Path("text.txt").write_text("".join(f"line {i} of a text to learn from\\n" for i in range(1000)))
+            """,
+        results="table-toy-results",
+        listed=("--sizes", "tiny"),
+        step="hidden",
+    ),
 }
 
 SESSION = r"""
 import importlib, signal, sys
 from lab.cli import run
 
-package, train, table = {package!r}, {train!r}, {table!r}
+package, train, table, listed, step = {package!r}, {train!r}, {table!r}, {listed!r}, {step!r}
 {data}
 
 def say(command, *words):
@@ -286,20 +331,20 @@ def say(command, *words):
     print(f"status {{status}}", flush=True)
 
 toy = importlib.import_module(f"{{package}}.models").MODELS["toy"].load()
-forward = toy.forward
+forward = getattr(toy, step)
 
 def interrupted(self, *inputs):
-    toy.forward = forward
+    setattr(toy, step, forward)
     signal.raise_signal(signal.SIGTERM)
     return forward(self, *inputs)
 
 named = (*train, "--model", "toy", "--name", "toy", "--resume")
-toy.forward = interrupted  # as if someone stopped the run at its first step
+setattr(toy, step, interrupted)  # as if someone stopped the run at its first step
 say("train", *named)
 say("train", *named)
 say("eval")
 say("table", *table)
-say("models.__main__")
+say("models.__main__", *listed)
 say("train", "--help")
 """
 
@@ -316,7 +361,7 @@ def test_a_model_is_one_file_and_one_entry_and_everything_follows(root, package,
     assert entered != registry
     (models / "__init__.py").write_text(entered)
 
-    options = {"package": package, "train": toy.train, "table": toy.table, "data": textwrap.dedent(toy.data)}
+    options = {"package": package, **vars(toy), "data": textwrap.dedent(toy.data)}
     session = textwrap.indent(
         SESSION.format(**options), "    "
     )  # below a guard: data may be made by processes of its own
@@ -337,7 +382,7 @@ def test_a_model_is_one_file_and_one_entry_and_everything_follows(root, package,
     assert "status 143" in stopped
     assert "continuing from" in resumed
     assert read_json(runs / "toy" / "manifest.json")["status"] == "finished"
-    for said, folder in ((evaluated, "results"), (tabulated, "table-results")):
+    for said, folder in ((evaluated, "results"), (tabulated, toy.results)):
         assert "status 0" in said, done.stdout + done.stderr
         assert any("toy" in table.read_text() for table in (runs / folder).glob("*.md"))
         assert (runs / folder / toy.figure).stat().st_size > 0
@@ -345,5 +390,6 @@ def test_a_model_is_one_file_and_one_entry_and_everything_follows(root, package,
     assert "toy: a toy" in " ".join(helped.split())
     if "Option(" in toy.entry:
         assert re.search(
-            r"toy: (Hidden channels|Power) of the toy('s gain)?\. \(default: 3\)", " ".join(helped.split())
+            r"toy: (Hidden channels|Power|Echo) of the toy('s gain)?\. \(default: 3\)",
+            " ".join(helped.split()),
         )

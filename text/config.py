@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from lab.config import ExperimentConfig, as_plain_dict, flag
+from lab.checks import above, at_least
+from lab.config import ExperimentConfig, as_plain_dict
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.registry import Registry
@@ -36,11 +37,8 @@ class DataOptions:
     """Sequences to test on, spread over the test documents; training never reads them."""
 
     def __post_init__(self) -> None:
-        for key in ("num_val", "num_test"):
-            if getattr(self, key) < 1:
-                raise UserError(f"{flag(key)} must be at least 1, not {getattr(self, key)}.")
-        if self.context < 8:
-            raise UserError(f"--context must be at least 8, not {self.context}.")
+        at_least(self, 1, "num_val", "num_test")
+        at_least(self, 8, "context")
         if not 257 <= self.vocabulary_size <= 65_536:
             raise UserError(f"--vocabulary-size must be 257 to 65536, not {self.vocabulary_size}.")
 
@@ -81,11 +79,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
             raise UserError(f"--switch-at is a fraction of the run, 0 to 1, not {self.switch_at}.")
         if not 0 <= self.dropout < 1:
             raise UserError(f"--dropout must be at least 0 and below 1, not {self.dropout}.")
-        for key in ("minutes", "pretrain_epochs", "finetune_lr"):
-            if getattr(self, key) is not None and not getattr(self, key) > 0:
-                raise UserError(f"{flag(key)} must be above 0, not {getattr(self, key)}.")
-        if self.adapter_rank < 1:
-            raise UserError(f"--adapter-rank must be at least 1, not {self.adapter_rank}.")
+        above(self, 0, "minutes", "pretrain_epochs", "finetune_lr")
+        at_least(self, 1, "adapter_rank")
         if (self.way.monarch or self.way.adapter) and self.options["blocks"] is None:
             raise UserError(f"--setting {self.setting} needs --blocks, the blocks of its Monarch matrices.")
 

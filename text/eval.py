@@ -1,29 +1,23 @@
 """`python -m text.eval`: test the finished runs; tables and figures."""
 
-import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
-from lab.cli import run
+from lab.cli import main
+from lab.paths import runs_dir
+from lab.runs import FinishedRun, finished_runs
 from text.config import EvalConfig, TrainConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from lab.runs import FinishedRun
 
 
 def evaluate(config: EvalConfig) -> None:
     """Test every finished run on held-out text; print the table, draw the learning curves."""
-    from lab.paths import runs_dir
-    from lab.runs import finished_runs
-
     report(finished_runs(TrainConfig), config.out or runs_dir() / TrainConfig.app / "results")
 
 
-def report(runs: "Sequence[FinishedRun]", folder: "Path") -> None:
+def report(runs: Sequence[FinishedRun], folder: Path) -> None:
     """The table and the figure of some runs, on the screen and in a folder."""
     from lab.console import say_written
+    from lab.table import publish
     from text.figures import learning_curves
     from text.report import write
     from text.scores import score_runs
@@ -31,10 +25,9 @@ def report(runs: "Sequence[FinishedRun]", folder: "Path") -> None:
 
     results = score_runs(runs, folder / "scores")
     table = results_table(results)
-    table.print()
-    paths = [*table.save(folder, "table"), learning_curves(results, folder / "learning.png")]
+    paths = [*publish({"table": table}, folder), learning_curves(results, folder / "learning.png")]
     say_written(folder, [*paths, write(results, table, folder / "report.html")])
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m text.eval", {"": evaluate}))
+    main(evaluate)

@@ -89,8 +89,7 @@ def _bits(run: FinishedRun, text: Corpus, options: DataOptions, folder: Path) ->
     def compute() -> list[float]:
         windows = text.held_out("test", options.context, options.num_test)
         surprise = load(run.weights).surprise(windows)
-        bits: list[float] = bits_per_byte(surprise, text.bytes_per_token["test"]).tolist()
-        return bits
+        return bits_per_byte(surprise, text.bytes_per_token["test"]).tolist()
 
     return kept(folder, [run.name, content_hash(run.weights), options.num_test], compute)
 

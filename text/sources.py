@@ -93,9 +93,8 @@ def corpus(options: DataOptions) -> Corpus:
     found = documents(options.data)
     description = _describe(options, found)
     path = datasets_dir() / "text" / f"{description['fingerprint']}.npz"
-    with only_process(
-        path.with_suffix(".lock"), lambda: say("waiting for another process that makes the tokens")
-    ):
+    wait = "waiting for another process that makes the tokens"
+    with only_process(path.with_suffix(".lock"), lambda: say(wait)):
         if not path.exists():
             _write(options, found, path)
     with np.load(path) as file:

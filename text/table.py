@@ -1,11 +1,11 @@
 """`python -m text.table`: train every setting for equal steps and for shares of the dense time; a table."""
 
-import sys
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lab.cli import run
+from lab.cli import main
+from lab.config import run_of_table
 from lab.errors import UserError, nearest
 from text.config import TableConfig, TrainConfig
 from text.settings import SETTINGS
@@ -30,7 +30,6 @@ def table(config: TableConfig) -> None:
 
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
     """The options of every run of equal steps."""
-    shared = {entry.name: getattr(config, entry.name) for entry in fields(TrainConfig)}
     for setting in config.settings:
         if setting not in SETTINGS:
             known = ", ".join(SETTINGS)
@@ -40,7 +39,7 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
     for setting in config.settings:
         for seed in range(config.seeds):
             name = f"{config.prefix}-{config.model}-{setting}-seed{seed}"
-            yield TrainConfig(**{**shared, "setting": setting, "seed": seed, "name": name, "resume": True})
+            yield run_of_table(config, TrainConfig, config.model, {}, setting=setting, seed=seed, name=name)
 
 
 def timed(config: TableConfig, wanted: list[TrainConfig], runs: "list[FinishedRun]") -> Iterator[TrainConfig]:
@@ -58,4 +57,4 @@ def timed(config: TableConfig, wanted: list[TrainConfig], runs: "list[FinishedRu
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m text.table", {"": table}))
+    main(table)

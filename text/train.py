@@ -1,9 +1,8 @@
 """`python -m text.train`: train a language model under one of the settings that the application compares."""
 
-import sys
 from typing import TYPE_CHECKING
 
-from lab.cli import run
+from lab.cli import main
 from text.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -91,4 +90,4 @@ def fitting_plan(experiment: "LanguageModelling", windows: "Windows", minutes: f
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m text.train", {"": train}))
+    main(train)

@@ -72,19 +72,16 @@ class BytePairs:
 
     @property
     def size(self) -> int:
-        size: int = self._tokenizer.get_vocab_size()
-        return size
+        return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> np.ndarray:
         return np.array(self._tokenizer.encode(text).ids, dtype=np.uint16)
 
     def decode(self, tokens: Iterable[int]) -> str:
-        text: str = self._tokenizer.decode(list(tokens))
-        return text
+        return self._tokenizer.decode(list(tokens))
 
     def header(self) -> Any:
-        description: str = self._tokenizer.to_str()
-        return description
+        return self._tokenizer.to_str()
 
 
 def from_header(header: str) -> Vocabulary:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.fields.options import GeneratorOptions, Precision, Settings
+from lab.checks import above, at_least
 from lab.errors import UserError
 
 
@@ -23,23 +24,13 @@ class Burgers(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("nu", "interval", "initial_std"):
-            if not getattr(self, name) > 0:
-                flag = name.replace("_", "-")
-                raise UserError(f"--{flag} takes a positive number, not {getattr(self, name):g}.")
-        if self.frames < 2:
-            raise UserError(
-                f"--frames must be 2 or more, the first being the initial field, not {self.frames}."
-            )
+        above(self, 0, "nu", "interval", "initial_std")
+        at_least(self, 2, "frames", remedy=", the first being the initial field")
         if not 4 <= self.resolution <= self.grid:
             raise UserError(
                 "--resolution must be 4 or more and --grid no smaller, "
                 f"not {self.resolution} and {self.grid}."
             )
-
-    @property
-    def num_frames(self) -> int:
-        return self.frames
 
 
 @dataclass(frozen=True)

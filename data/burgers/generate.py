@@ -26,9 +26,7 @@ def solve_samples(settings: Burgers, samples: Sequence[int]) -> Array:
     seen = []
     with reproducible_cpu():
         for sample in samples:
-            start = solver.padded(
-                torch.from_numpy(initial_modes(settings.seed, sample, settings.initial_std))
-            )
-            frames = solver.frames(start, settings.interval, settings.frames)
+            modes = torch.from_numpy(initial_modes(settings.seed, sample, settings.initial_std))
+            frames = solver.frames(solver.padded(modes), settings.interval, settings.frames)
             seen.append(torch.stack([solver.at(modes, points).float() for modes in frames], dim=-1))
     return torch.stack(seen).movedim(1, -1).numpy()

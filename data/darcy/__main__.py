@@ -1,10 +1,8 @@
 """Commands: make a data set (no name), join shards (join), look at a file (show)."""
 
-import sys
-
 from data.darcy.config import GenerateConfig
 from data.fields.__main__ import join, show
-from lab.cli import run
+from lab.cli import main
 
 
 def generate(config: GenerateConfig) -> None:
@@ -15,4 +13,4 @@ def generate(config: GenerateConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m data.darcy", {"": generate, "join": join, "show": show}))
+    main({"": generate, "join": join, "show": show})

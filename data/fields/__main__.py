@@ -1,9 +1,7 @@
 """Commands for files of fields: what is in one (info, show), another format (convert), shards (join)."""
 
-import sys
-
 from data.fields.options import ConvertConfig, InfoConfig, JoinConfig, ShowConfig
-from lab.cli import run
+from lab.cli import main
 
 
 def show(config: ShowConfig) -> None:
@@ -35,6 +33,4 @@ def join(config: JoinConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        run("python -m data.fields", {"": show, "info": info, "show": show, "convert": convert, "join": join})
-    )
+    main({"": show, "info": info, "show": show, "convert": convert, "join": join})

@@ -48,9 +48,8 @@ class FieldsFile:
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
         self.path, self._file = path, Hdf5File(path)
         found = self._file.attributes(REQUIRED)
-        rows, columns, times = (
-            torch.from_numpy(self._file.vector(name)) for name in ("rows", "columns", "times")
-        )
+        vectors = (self._file.vector(name) for name in ("rows", "columns", "times"))
+        rows, columns, times = map(torch.from_numpy, vectors)
         inputs = tuple(found["inputs"])
         self.samples = range(found["first_sample"], found["first_sample"] + found["num_samples"])
         self.layout = Layout(
@@ -100,12 +99,10 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
             file.attrs["fingerprint"] = layout.fingerprint
             file.attrs["first_sample"], file.attrs["num_samples"] = numbers.start, len(numbers)
             file["rows"], file["columns"], file["times"] = layout.grid.rows, layout.grid.columns, layout.times
-            made = {
-                name: file.create_dataset(
-                    name, (len(numbers), *shape), "f4", chunks=(1, *shape), fletcher32=True
-                )
-                for name, shape in datasets.items()
-            }
+            made = {}
+            for name, one in datasets.items():
+                shape, checked = (len(numbers), *one), {"chunks": (1, *one), "fletcher32": True}
+                made[name] = file.create_dataset(name, shape, "f4", **checked)
             for i, (inputs, solution) in enumerate(samples):
                 made["solution"][i] = solution
                 if inputs is not None:

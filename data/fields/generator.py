@@ -40,9 +40,8 @@ def ensure(config: GeneratorOptions[Any]) -> Path:
 def generate(config: GeneratorOptions[Any]) -> Path:
     """Make the file at `config.path`, or finish it, and return its path."""
     settings, equation = config.settings, import_module(f"{config.package}.generate")
-    layout = replace(
-        equation.layout(settings), parameters=settings.parameters, fingerprint=settings.fingerprint
-    )
+    origin = {"parameters": settings.parameters, "fingerprint": settings.fingerprint}
+    layout = replace(equation.layout(settings), **origin)
     nu = f" nu = {settings.nu:g}" if hasattr(settings, "nu") else ""
     return make(
         Job(

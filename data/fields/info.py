@@ -39,17 +39,16 @@ def summary(fields: Fields) -> str:
     if not fields.static:
         lines.append(f"  frames    {fields.frames}, t = {float(times[0]):g} to {float(times[-1]):g}")
     if fields.parameters:
-        lines.append(
-            f"  given     {', '.join(f'{key} = {value}' for key, value in fields.parameters.items())}"
-        )
+        given = ", ".join(f"{key} = {value}" for key, value in fields.parameters.items())
+        lines.append(f"  given     {given}")
     return "\n".join(lines)
 
 
 def spread(fields: Fields) -> Table:
     """Mean, standard deviation and extremes of each field, of some samples."""
     chosen = sorted(set(np.linspace(0, len(fields) - 1, LOOKED_AT).round().astype(int).tolist()))
-    columns = [Column("field", "field")]
-    columns += [Column(key, key, digits=4) for key in ("mean", "std", "min", "max")]
+    columns = [Column("field")]
+    columns += [Column(key, digits=4) for key in ("mean", "std", "min", "max")]
     table = Table(columns)
     some = np.stack([fields[i].double().flatten(0, 2).numpy() for i in chosen])
     groups = [(fields.names, some)]

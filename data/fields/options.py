@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from data.fields.geometry import Boundary, Latitudes
+from lab.checks import at_least
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir
@@ -25,8 +26,7 @@ class Settings:
     resolution: int
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise UserError(f"--seed must be 0 or more, not {self.seed}.")
+        at_least(self, 0, "seed")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Settings:
     @property
     def num_frames(self) -> int | None:
         """Frames of a sample; none where a sample has one solution."""
-        return None
+        return getattr(self, "frames", None)
 
 
 S = TypeVar("S", bound=Settings)
@@ -77,17 +77,14 @@ class GeneratorOptions(Generic[S]):
     """Processes to run; by default one per CPU core."""
 
     def __post_init__(self) -> None:
-        for flag, value in (("--num-samples", self.num_samples), ("--workers", self.workers)):
-            if value is not None and value < 1:
-                raise UserError(f"{flag} must be 1 or more, not {value}.")
+        at_least(self, 1, "num_samples", "workers")
         _ = self.settings, self.samples  # both check what they are made of
 
     @property
     def settings(self) -> S:
         """All that decides the numbers, with the defaults that depend on other options filled in."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self.kind)}
-        settings: S = self.kind(**chosen | {k: v for k, v in self.derived().items() if chosen[k] is None})
-        return settings
+        return self.kind(**chosen | {k: v for k, v in self.derived().items() if chosen[k] is None})
 
     def derived(self) -> dict[str, Any]:
         """Defaults that depend on other options."""
@@ -212,10 +209,7 @@ class ShowConfig(Told):
     """Folder for the pictures; by default the folder of the file."""
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or self.frames < 1:
-            raise UserError(
-                f"--samples and --frames must be 1 or more, not {self.samples} and {self.frames}."
-            )
+        at_least(self, 1, "samples", "frames")
 
 
 @dataclass(frozen=True)

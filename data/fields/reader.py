@@ -174,10 +174,7 @@ def open_fields(
 
 def _source(path: Path, num_samples: int | None, frames: int | None, told: Told) -> Source:
     kind = None if told.axes else next((kind for kind in FORMATS if kind.recognises(path)), None)
-    if kind is None:  # --fields has chosen among the arrays already
-        plain = PlainArrays(path, told)
-        return Retold(plain, told, ()) if told.sphere or told.boundaries else plain
-    source: Source = kind(path, num_samples, frames)
-    return (
-        Retold(source, told, words(told.fields)) if told.sphere or told.boundaries or told.fields else source
-    )
+    # Among plain arrays --fields has chosen already.
+    chosen = [] if kind is None else words(told.fields)
+    source: Source = PlainArrays(path, told) if kind is None else kind(path, num_samples, frames)
+    return Retold(source, told, chosen) if told.sphere or told.boundaries or chosen else source

@@ -16,7 +16,7 @@ from lab.table import Column, Table
 
 def sizes(fields: Fields, frames: list[int]) -> Table:
     """Root mean squares over the area, and their change since the frame before, at some frames."""
-    columns = [Column("time", "time", digits=3)]
+    columns = [Column("time", digits=3)]
     for name in fields.names:
         columns += [Column(name, f"{name}, rms", digits=4), Column(f"{name} change", "change", digits=3)]
     table, values, weights = Table(columns), fields.load(), fields.grid.weights
@@ -45,11 +45,9 @@ def show(config: ShowConfig, summary: Callable[[Fields, list[int]], Table] = siz
     frames = np.linspace(0, fields.frames - 1, count).round().astype(int).tolist()
     summary(chosen, frames).print()
     target = (config.out or config.file.parent) / f"{config.file.stem}.png"
-    pictures = (
-        [static_sheet(chosen, target)]
-        if fields.static
-        else [sheet(chosen, frames, target), animation(chosen, target.with_suffix(".gif"))]
-    )
+    pictures = [static_sheet(chosen, target) if fields.static else sheet(chosen, frames, target)]
+    if not fields.static:
+        pictures.append(animation(chosen, target.with_suffix(".gif")))
     say("wrote " + " and ".join(str(picture) for picture in pictures))
     return pictures
 
@@ -88,13 +86,9 @@ def static_sheet(fields: Fields, path: Path) -> Path:
 
 def animation(fields: Fields, path: Path) -> Path:
     """All samples side by side, the first field of each, a quarter of a second per frame."""
-    movies = [
-        np.stack(
-            [fields.geometry.picture(frame).numpy() for frame in (sample / sample.abs().max()).unbind(-1)]
-        )
-        for sample in fields.load()[..., 0]
-    ]
-    return plot.animation(movies, path)
+    scaled = [sample / sample.abs().max() for sample in fields.load()[..., 0]]
+    pictures = [[fields.geometry.picture(frame) for frame in movie.unbind(-1)] for movie in scaled]
+    return plot.animation([np.stack(movie) for movie in pictures], path)
 
 
 def _rms(values: Tensor, weights: Tensor | None) -> float:

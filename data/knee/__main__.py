@@ -1,9 +1,7 @@
 """Commands: make synthetic knees, turn images into scans, show what is there."""
 
-import sys
-
 from data.knee.config import FromImagesConfig, GenerateConfig, ShowConfig
-from lab.cli import run
+from lab.cli import main
 
 
 def generate(config: GenerateConfig) -> None:
@@ -32,4 +30,4 @@ def show(config: ShowConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m data.knee", {"": generate, "from-images": from_images, "show": show}))
+    main({"": generate, "from-images": from_images, "show": show})

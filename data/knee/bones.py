@@ -4,8 +4,6 @@ Coordinates of the average adult knee in mm: x downwards, y backwards, z to the 
 origin is in the middle of the joint line.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,23 +36,15 @@ def ramp(t: Field, start: float, end: float) -> Field:
 def build_bones(x: Field, y: Field, z: Field, traits: Traits) -> Bones:
     """All bones on the grid of points (x, y, z)."""
     femur, notch = _femur(x, y, z)
-    fibula = blend(
-        ellipsoid(x, y, z, (21.0, 21.0, 33.0), (10.0, 9.5, 8.5)),
-        band(x, y, z, (26.0, 21.0, 33.0), (140.0, 16.0, 30.0), radius=6.0),
-        6.0,
-    )
+    head = ellipsoid(x, y, z, (21.0, 21.0, 33.0), (10.0, 9.5, 8.5))
+    fibula = blend(head, band(x, y, z, (26.0, 21.0, 33.0), (140.0, 16.0, 30.0), radius=6.0), 6.0)
     return Bones(femur, notch, _tibia(x, y, z), fibula, _patella(x, y, z, traits))
 
 
 def _femur(x: Field, y: Field, z: Field) -> tuple[Field, Field]:
     flare = ramp(x, -95.0, -30.0)
-    shaft = tube(
-        y,
-        z,
-        (-13.0 + 9.0 * flare, 0.0 * flare),
-        (14.0 + 9.0 * flare, 15.0 + 23.0 * flare),
-        power=2.4,
-    )
+    centre, semi_axes = (-13.0 + 9.0 * flare, 0.0 * flare), (14.0 + 9.0 * flare, 15.0 + 23.0 * flare)
+    shaft = tube(y, z, centre, semi_axes, power=2.4)
     shaft = np.maximum(shaft, x + 24.0)
     body = blend(shaft, ellipsoid(x, y, z, (-31.0, -12.0, 0.0), (21.0, 19.0, 32.0)), 9.0)
     for side, reach in ((-1.0, 1.0), (1.0, 0.0)):
@@ -72,13 +62,8 @@ def _femur(x: Field, y: Field, z: Field) -> tuple[Field, Field]:
 
 def _tibia(x: Field, y: Field, z: Field) -> Field:
     taper = ramp(x, -2.0, 72.0)
-    wall = tube(
-        y,
-        z,
-        (1.5 - 5.0 * taper, -2.0 * taper),
-        (26.0 - 11.5 * taper, 38.5 - 23.0 * taper),
-        power=2.6,
-    )
+    centre, semi_axes = (1.5 - 5.0 * taper, -2.0 * taper), (26.0 - 11.5 * taper, 38.5 - 23.0 * taper)
+    wall = tube(y, z, centre, semi_axes, power=2.6)
     hollow = 2.0 * np.exp(-(((z + 21.0) / 13.0) ** 2 + ((y - 1.0) / 18.0) ** 2))
     spines = 8.5 * np.exp(-(((np.abs(z) - 5.5) / 4.0) ** 2) - ((y - 3.0) / 9.0) ** 2)
     top = (3.6 + 0.11 * y + hollow - spines - x) * 0.95
@@ -140,7 +125,5 @@ def menisci(x: Field, y: Field, z: Field, bones: Bones, thickness: Field) -> Fie
 def cruciate_ligaments(x: Field, y: Field, z: Field) -> tuple[Field, Field]:
     """Anterior and posterior cruciate ligament."""
     anterior = band(x, y, z, (-23.0, 14.0, 6.5), (-1.0, -9.0, -1.0), radius=4.2)
-    posterior = chain(
-        x, y, z, [(-13.0, -3.0, -6.0), (-14.5, 10.0, -3.0), (-8.0, 20.0, -1.0), (12.0, 27.0, 0.0)], radius=4.6
-    )
-    return anterior, posterior
+    path = [(-13.0, -3.0, -6.0), (-14.5, 10.0, -3.0), (-8.0, 20.0, -1.0), (12.0, 27.0, 0.0)]
+    return anterior, chain(x, y, z, path, radius=4.6)

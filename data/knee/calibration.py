@@ -11,14 +11,14 @@ eigenvalue 1. Maps are smooth, so H is evaluated on a grid of at most 64 x 48 po
 interpolated.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import torch
 from torch import Tensor
 
 COARSEST: Final = (64, 48)
+KERNEL, THRESHOLD = 5, 0.03
+"""Side of a patch; singular values kept, relative to the largest."""
 
 
 class MapEstimator:
@@ -28,15 +28,15 @@ class MapEstimator:
     coils that carries most of the slice's energy. Maps have unit sum of squares everywhere.
     """
 
-    def __init__(self, plane: tuple[int, int], *, kernel: int = 5, threshold: float = 0.03) -> None:
-        self.plane, self.kernel, self.threshold = plane, kernel, threshold
+    def __init__(self, plane: tuple[int, int]) -> None:
+        self.plane = plane
         self._coarse = tuple(min(n, most) for n, most in zip(plane, COARSEST, strict=True))
         self._reference: Tensor | None = None
 
     def __call__(self, calibration: Tensor) -> Tensor:
         """Calibration k-space (slices, coils, ky, kz), centred, to maps (slices, coils, y, z)."""
-        kernel = tuple(min(self.kernel, 1 + n // 2) for n in calibration.shape[-2:])
-        kernels = _projection_kernels(calibration, kernel, self.threshold)
+        kernel = tuple(min(KERNEL, 1 + n // 2) for n in calibration.shape[-2:])
+        kernels = _projection_kernels(calibration, kernel)
         matrices = _on_grid(kernels, self._coarse)
         vectors = torch.linalg.eigh(matrices).eigenvectors[..., -1]
         virtual = self._virtual_coils(calibration)
@@ -46,11 +46,7 @@ class MapEstimator:
         for axis, (fine, coarse) in enumerate(zip(self.plane, self._coarse, strict=True)):
             if fine != coarse:
                 weights = _cubic_weights(fine, coarse).to(maps.dtype)
-                maps = (
-                    torch.einsum("nm,scmz->scnz", weights, maps)
-                    if axis == 0
-                    else torch.einsum("nm,scym->scyn", weights, maps)
-                )
+                maps = torch.einsum(("nm,scmz->scnz", "nm,scym->scyn")[axis], weights, maps)
         return maps / maps.abs().square().sum(1, keepdim=True).sqrt().clamp_min(1e-12)
 
     def _virtual_coils(self, calibration: Tensor) -> Tensor:
@@ -64,7 +60,7 @@ class MapEstimator:
         return leading
 
 
-def _projection_kernels(calibration: Tensor, kernel: tuple[int, ...], threshold: float) -> Tensor:
+def _projection_kernels(calibration: Tensor, kernel: tuple[int, ...]) -> Tensor:
     """Convolution kernels (slices, coils, coils, lags, lags) of the averaged projection; lag b - a."""
     slices, coils = calibration.shape[:2]
     k1, k2 = kernel
@@ -72,7 +68,7 @@ def _projection_kernels(calibration: Tensor, kernel: tuple[int, ...], threshold:
     rows = patches.movedim(1, 3).reshape(slices, -1, coils * k1 * k2)
     gram = rows.transpose(-1, -2) @ rows.conj()
     energy, vectors = torch.linalg.eigh(gram)
-    kept = vectors * (energy > threshold**2 * energy[:, -1:]).unsqueeze(1)
+    kept = vectors * (energy > THRESHOLD**2 * energy[:, -1:]).unsqueeze(1)
     projection = (kept @ kept.mH).reshape(slices, coils, k1, k2, coils, k1, k2)
     kernels = calibration.new_zeros(slices, coils, coils, 2 * k1 - 1, 2 * k2 - 1)
     for a1 in range(k1):

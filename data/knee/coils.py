@@ -1,7 +1,5 @@
 """The receive coil array and the phase of the image: smooth complex fields over the field of view."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
@@ -52,8 +50,7 @@ class CoilArray:
         )
         coils, nx, ny, nz = self.values.shape
         along_x = (wx @ self.values.reshape(coils, nx, -1)).reshape(coils, -1, ny, nz)
-        result: Complex = (wy @ along_x) @ wz.T
-        return result
+        return (wy @ along_x) @ wz.T
 
 
 def loop_field(
@@ -79,12 +76,11 @@ def loop_field(
 class Phase:
     """The phase of the two echoes: off-resonance, opposite in sign in the second, and a smooth common part."""
 
-    def __init__(self, rng: np.random.Generator, *, offresonance: float = 0.6, common: float = 0.7) -> None:
-        self.offresonance, self.common = offresonance, common
+    def __init__(self, rng: np.random.Generator) -> None:
         self._drift = Lattice.draw(rng, (45.0, 45.0, 40.0))
         self._receive = Lattice.draw(rng, (60.0, 60.0, 60.0))
 
     def on(self, axes: Axes) -> Complex:
         """Unit complex numbers (echo, x, y, z)."""
-        drift, receive = self.offresonance * self._drift.on(axes), self.common * self._receive.on(axes)
+        drift, receive = 0.6 * self._drift.on(axes), 0.7 * self._receive.on(axes)
         return np.exp(1j * np.stack([receive + drift, receive - drift])).astype(np.complex64)

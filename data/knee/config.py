@@ -1,11 +1,11 @@
 """Options of the three commands, and the rules that follow from a matrix size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import log, prod
+from pathlib import Path
 from typing import Final, Literal
 
+from lab.checks import at_least
 from lab.errors import UserError
 
 Shape = tuple[int, int, int]
@@ -29,7 +29,7 @@ class GenerateConfig:
 
     subjects: int = 12
     """How many knees; finished ones in the folder are kept, so this can be raised later."""
-    out: str | None = None
+    out: Path | None = None
     """Folder to write (default: datasets/knees-<size>)."""
     size: Literal["laptop", "full"] = "laptop"
     """laptop: 32 x 96 x 40, 10 MB per subject; full: 512 x 512 x 160, SKM-TEA's own, 3.1 GB per subject."""
@@ -50,9 +50,9 @@ class GenerateConfig:
 class FromImagesConfig:
     """Scans simulated from real magnitude images."""
 
-    file: str
+    file: Path
     """Images: .npz with one array (subjects, y, z) or (echoes, slices, y, z), or .nii / .nii.gz."""
-    out: str | None = None
+    out: Path | None = None
     """Folder to write (default: datasets/<name of the file>)."""
     key: str | None = None
     """Array of the .npz to use (default: the one with the most numbers)."""
@@ -70,9 +70,9 @@ class FromImagesConfig:
 class ShowConfig:
     """Pictures of a data set in SKM-TEA's layout."""
 
-    folder: str
+    folder: Path
     """Folder that holds annotations/ and files_recon_calib-24/."""
-    out: str | None = None
+    out: Path | None = None
     """Folder for the pictures (default: pictures/ in the data set's folder)."""
     scan: str | None = None
     """Scan to show (default: the first of the training split)."""
@@ -112,10 +112,8 @@ def calibration_region(grid: tuple[int, int]) -> tuple[int, int]:
 
 def check(config: GenerateConfig) -> Shape:
     """The matrix asked for, or a sentence on what is wrong with the options."""
-    if config.subjects < 1:
-        raise UserError(f"--subjects takes at least 1, not {config.subjects}.")
-    if config.jobs < 0:
-        raise UserError(f"--jobs takes 0 (one per core) or more, not {config.jobs}.")
+    at_least(config, 1, "subjects")
+    at_least(config, 0, "jobs")
     if config.noise is not None and not 0 <= config.noise < 1:
         raise UserError(f"--noise takes a number from 0 to 1, not {config.noise:g}.")
     shape = config.shape or (FULL_SHAPE if config.size == "full" else LAPTOP_SHAPE)

@@ -6,8 +6,6 @@ problem, and images without phase and noise have a symmetric, clean k-space. So 
 phase and noise are added. Coils stay simulated.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,18 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.knee.config import FromImagesConfig, calibration_region
-from data.knee.generate import (
-    is_finished,
-    protocol_attributes,
-    scan_name,
-    slab_rows,
-    write_splits,
-)
+from data.knee.generate import protocol_attributes, scan_names, slab_rows, write_splits
 from data.knee.scanner import Protocol, Scanner, write_scan
 from data.knee.tissue import ECHO_MS
-from data.scans.skm_tea.layout import SCANS, scan_path
+from data.scans.skm_tea.layout import scan_path
 from lab.errors import UserError
-from lab.files import fingerprint, remove_leftovers
+from lab.files import fingerprint
 from lab.paths import datasets_dir
 from lab.progress import Progress
 
@@ -50,30 +42,21 @@ class Images:
 
 def from_images(config: FromImagesConfig) -> Path:
     """Convert a file and return the folder of the new data set."""
-    path = Path(config.file)
+    path = config.file
     if not path.is_file():
         raise UserError(f"there is no file {path}; name an .npz, .nii or .nii.gz file.")
     if not 0 <= config.noise < 1:
         raise UserError(f"--noise takes a number from 0 to 1, not {config.noise:g}.")
     images = read_images(path, config)
-    root = Path(config.out) if config.out else datasets_dir() / path.name.split(".")[0]
-    names = [scan_name(number) for number in range(1, len(images.subjects) + 1)]
+    root = config.out or datasets_dir() / path.name.split(".")[0]
     echoes, x, y, z = images.subjects[0].shape
-    extent = tuple(n * mm for n, mm in zip((x, y, z), images.spacing, strict=True))
-    protocol = Protocol(
-        (x, y, z),
-        (extent[0], extent[1], extent[2]),
-        (y, z),
-        calibration_region((y, z)),
-        config.coils,
-        config.noise,
-    )
+    dx, dy, dz = images.spacing
+    extent, region = (x * dx, y * dy, z * dz), calibration_region((y, z))
+    protocol = Protocol((x, y, z), extent, (y, z), region, config.coils, config.noise)
     content = [float(np.abs(volume).sum(dtype=np.float64)) for volume in images.subjects]
-    identity = fingerprint(
-        {"protocol": asdict(protocol), "seed": config.seed, "version": VERSION, "content": content}
-    )
-    remove_leftovers(root / SCANS)
-    missing = [name for name in names if not is_finished(scan_path(root, f"{name}.h5"), identity)]
+    described = {"protocol": asdict(protocol), "seed": config.seed, "version": VERSION, "content": content}
+    identity = fingerprint(described)
+    names, missing = scan_names(root, len(images.subjects), identity)
     with Progress(len(names), f"scans of {path.name}", unit="scan") as progress:
         for number, (name, volume) in enumerate(zip(names, images.subjects, strict=True), start=1):
             if name not in missing:

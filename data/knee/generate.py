@@ -1,7 +1,5 @@
 """Synthetic knees on disk: one file per subject, in SKM-TEA's layout, on all cores, resumable."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -60,11 +58,9 @@ def generate(config: GenerateConfig) -> Path:
     grid = acquired_grid(shape)
     noise = default_noise(shape) if config.noise is None else config.noise
     protocol = Protocol(shape, field_of_view(shape), grid, calibration_region(grid), config.coils, noise)
-    root = Path(config.out) if config.out else datasets_dir() / f"knees-{'x'.join(map(str, shape))}"
+    root = config.out or datasets_dir() / f"knees-{'x'.join(map(str, shape))}"
     identity = fingerprint({"protocol": asdict(protocol), "seed": config.seed, "version": VERSION})
-    names = [scan_name(number) for number in range(1, config.subjects + 1)]
-    remove_leftovers(root / SCANS)
-    missing = [name for name in names if not is_finished(scan_path(root, f"{name}.h5"), identity)]
+    names, missing = scan_names(root, config.subjects, identity)
     if missing:
         masks = evaluation_masks(grid, missing)
         jobs = [
@@ -80,14 +76,16 @@ def generate(config: GenerateConfig) -> Path:
     return root
 
 
-def ensure(subjects: int = 12, size: str = "laptop", out: str | Path | None = None, **options: Any) -> Path:
+def ensure(subjects: int, out: Path | None = None, **options: Any) -> Path:
     """The folder of the built-in knees, made if it is not there yet."""
-    return generate(GenerateConfig(subjects, str(out) if out else None, size, **options))  # type: ignore[arg-type]
+    return generate(GenerateConfig(subjects, out, **options))
 
 
-def scan_name(number: int) -> str:
-    """SKM-TEA's names."""
-    return f"MTR_{number:03d}"
+def scan_names(root: Path, count: int, identity: str) -> tuple[list[str], list[str]]:
+    """The names of so many scans, as SKM-TEA's are, and which of them are missing."""
+    names = [f"MTR_{number:03d}" for number in range(1, count + 1)]
+    remove_leftovers(root / SCANS)
+    return names, [name for name in names if not is_finished(scan_path(root, f"{name}.h5"), identity)]
 
 
 def evaluation_masks(grid: tuple[int, int], names: list[str]) -> dict[str, dict[float, NDArray[np.bool_]]]:

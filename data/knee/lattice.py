@@ -1,7 +1,5 @@
 """Smooth random fields: independent numbers on a coarse lattice, joined by cubic B-splines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +15,7 @@ class Axis(NamedTuple):
     points: Field
     width: float
 
-    def widened(self) -> Axis:
+    def widened(self) -> "Axis":
         """One voxel more at either end."""
         first, last = self.points[:1] - self.width, self.points[-1:] + self.width
         return Axis(np.concatenate([first, self.points, last]), self.width)
@@ -44,7 +42,7 @@ class Lattice:
         rng: np.random.Generator,
         spacing: tuple[float, float, float],
         half_extent: tuple[float, float, float] = (100.0, 100.0, 80.0),
-    ) -> Lattice:
+    ) -> "Lattice":
         """Independent normal numbers, `spacing` mm apart."""
         shape = [int(np.ceil(2 * h / s)) + 4 for h, s in zip(half_extent, spacing, strict=True)]
         # A cubic B-spline of white numbers has variance (151/315)^3 per point on average.
@@ -58,8 +56,7 @@ class Lattice:
             for a, h, s, n in zip(axes, self.half_extent, self.spacing, self.values.shape, strict=True)
         ]
         along_x = (weights[0] @ self.values.reshape(len(self.values), -1)).reshape(-1, *self.values.shape[1:])
-        field: Field = (weights[1] @ along_x) @ weights[2].T
-        return field
+        return (weights[1] @ along_x) @ weights[2].T
 
 
 def spline_weights(axis: Axis, first: float, spacing: float, count: int) -> NDArray[np.float32]:

@@ -1,7 +1,5 @@
 """The simulated scanner: coils, phase, noise, the acquired part of k-space, maps and target."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,9 +4,8 @@ A shape is an array of signed distances (to first order) on a grid of points.  S
 minimum and maximum, or smoothly with `blend`; `coverage` turns the result into partial volumes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -57,15 +56,10 @@ def band(
     return np.sqrt((px - along * ux) ** 2 + (py - along * uy) ** 2 + (pz - along * uz) ** 2) - radius
 
 
-def chain(
-    x: Field, y: Field, z: Field, points: Sequence[Point], *, radius: float, widen: float = 1.0
-) -> Field:
+def chain(x: Field, y: Field, z: Field, points: Sequence[Point], *, radius: float) -> Field:
     """Distance to a chain of capsules through `points`, their joints rounded off."""
-    pieces = [band(x, y, z, a, b, radius=radius, widen=widen) for a, b in pairwise(points)]
-    whole = pieces[0]
-    for piece in pieces[1:]:
-        whole = blend(whole, piece, radius)
-    return whole
+    pieces = (band(x, y, z, a, b, radius=radius) for a, b in pairwise(points))
+    return reduce(lambda whole, piece: blend(whole, piece, radius), pieces)
 
 
 def blend(first: Field, second: Field, width: float) -> Field:

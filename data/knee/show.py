@@ -1,15 +1,14 @@
 """Pictures of a scan in SKM-TEA's layout: both echoes in three planes, coil maps, masks and k-space."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+import torch
 
 from data.knee.config import ShowConfig
-from data.scans.sense import centre
+from data.masks.pool import pad
 from data.scans.skm_tea.format import listed_splits, read_annotations
 from data.scans.skm_tea.layout import KSPACE, MAPS, MASKS, TARGET, scan_path
 from data.scans.skm_tea.scan import SkmTeaScan
@@ -21,7 +20,7 @@ PHASE_MAP = "twilight"
 
 def show(config: ShowConfig) -> list[Path]:
     """Draw one scan; returns the pictures."""
-    root = Path(config.folder)
+    root = config.folder
     records = {
         record.scan_id: record for split in listed_splits(root) for record in read_annotations(root, split)
     }
@@ -33,7 +32,7 @@ def show(config: ShowConfig) -> list[Path]:
     if name not in records:
         raise UserError(f"{root} has no scan {name!r}; it lists {', '.join(records)}.")
     scan = SkmTeaScan(scan_path(root, records[name].file_name), records[name])
-    folder = Path(config.out) if config.out else root / "pictures"
+    folder = config.out or root / "pictures"
     with style(), h5py.File(scan.path) as file:
         title = f"{name}, {file.attrs.get('origin', 'scan')}"
         return [
@@ -50,15 +49,8 @@ def _draw_echoes(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
         volume = np.abs(file[TARGET][..., echo, 0])
         limit = float(np.percentile(volume[:: max(1, scan.num_slices // 16)], 99.3))
         for panel, (name, view, aspect) in zip(panels[echo], views, strict=True):
-            show_image(
-                panel,
-                volume[view],
-                title=f"{name}, E{echo + 1}",
-                cmap=IMAGE_MAP,
-                vmin=0,
-                vmax=limit,
-                aspect=aspect,
-            )
+            scale = {"cmap": IMAGE_MAP, "vmin": 0, "vmax": limit, "aspect": aspect}
+            show_image(panel, volume[view], title=f"{name}, E{echo + 1}", **scale)
     drawn.suptitle(title)
     return save(drawn, path)
 
@@ -80,35 +72,22 @@ def _draw_maps(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
     shown = min(8, scan.num_coils)
     drawn, panels = figure(2, shown, width=1.3, height=1.5)
     for coil in range(shown):
-        magnitude, phase = np.abs(maps[..., coil]), np.angle(maps[..., coil])
-        show_image(
-            panels[0, coil],
-            magnitude,
-            title=f"coil {coil + 1}",
-            cmap="viridis",
-            vmin=0,
-            vmax=0.8,
-            aspect=dy / dz,
-        )
-        show_image(panels[1, coil], phase, cmap=PHASE_MAP, vmin=-np.pi, vmax=np.pi, aspect=dy / dz)
+        (above, below), one, title_here = panels[:, coil], maps[..., coil], f"coil {coil + 1}"
+        show_image(above, np.abs(one), title=title_here, cmap="viridis", vmin=0, vmax=0.8, aspect=dy / dz)
+        show_image(below, np.angle(one), cmap=PHASE_MAP, vmin=-np.pi, vmax=np.pi, aspect=dy / dz)
     drawn.suptitle(f"{title}: maps estimated from the calibration region, magnitude and phase")
     return save(drawn, path)
 
 
 def _draw_masks(file: Any, scan: SkmTeaScan, title: str, path: Path) -> Path:
     kspace = np.abs(file[KSPACE][scan.matrix_shape[0] // 2, :, :, 0, 0])
-    floor = kspace.max() * 1e-5
     masks = list(file.get(MASKS, {}))
     drawn, panels = figure(1, 1 + len(masks), width=1.8, height=3.4)
-    show_image(
-        panels[0, 0], np.log10(np.maximum(kspace, floor)), title="k-space, coil 1", cmap="magma", aspect=0.5
-    )
+    logs = np.log10(np.maximum(kspace, kspace.max() * 1e-5))
+    show_image(panels[0, 0], logs, title="k-space, coil 1", cmap="magma", aspect=0.5)
     for panel, name in zip(panels[0, 1:], masks, strict=True):
         mask = file[MASKS][name][...]
-        padded = np.zeros(scan.matrix_shape[1:])
-        padded[tuple(centre(inner, outer) for inner, outer in zip(mask.shape, padded.shape, strict=True))] = (
-            mask
-        )
+        padded = pad(torch.from_numpy(mask), scan.matrix_shape[1:])
         show_image(panel, padded, title=f"{name}, {mask.size / mask.sum():.2f}", cmap=IMAGE_MAP, aspect=0.5)
     drawn.suptitle(f"{title}: k-space (logarithm) and masks, zero-padded")
     return save(drawn, path)

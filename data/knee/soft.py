@@ -3,8 +3,6 @@
 Long parts are tables of sections: rows of (x, y, z, half depth, half width) in mm in the average knee.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What differs between knees: size, pose, shape, composition and texture, all drawn from one seed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

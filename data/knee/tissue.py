@@ -1,7 +1,5 @@
 """qDESS: the two echoes of the double-echo steady state, and the tissues of the knee at 3 T."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,14 +46,7 @@ TISSUES: Final[dict[str, Tissue]] = {
 }
 
 
-def qdess_echoes(
-    t1: ArrayLike,
-    t2: ArrayLike,
-    *,
-    repetition: float = REPETITION_MS,
-    echo: float = ECHO_MS[0],
-    flip_degrees: float = FLIP_DEGREES,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def qdess_echoes(t1: ArrayLike, t2: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Signals of both echoes for unit proton density.
 
     With E1 = exp(-TR/T1), E2 = exp(-TR/T2) and flip angle a, the coherences just after and just before a
@@ -72,24 +63,14 @@ def qdess_echoes(
     0.067 0.359
     """
     t1, t2 = np.asarray(t1, float), np.asarray(t2, float)
-    e1, e2 = np.exp(-repetition / t1), np.exp(-repetition / t2)
-    angle = np.deg2rad(flip_degrees)
+    e1, e2 = np.exp(-REPETITION_MS / t1), np.exp(-REPETITION_MS / t2)
+    angle = np.deg2rad(FLIP_DEGREES)
     c = np.cos(angle)
     above, below = 1 - e1 * c, e1 - c
     r = np.sqrt((1 - e2**2) / (above**2 - e2**2 * below**2))
     after = np.tan(angle / 2) * (1 - below * r)
     before = np.tan(angle / 2) * (1 - above * r)
-    return after * np.exp(-echo / t2), before * np.exp(echo / t2)
-
-
-def echo_ratio(t1: float, t2: float, *, repetition: float, echo: float, flip_degrees: float) -> float:
-    """The ratio of the echoes to first order in exp(-2 TR/T2), from which qDESS maps T2.
-
-    exp(-2 (TR - TE)/T2) sin^2(a/2) (1 + E1) / (1 - E1 cos a) (Sveinsson et al., Magn Reson Imaging 38:63, 2017).
-    """
-    e1, angle = np.exp(-repetition / t1), np.deg2rad(flip_degrees)
-    decay = np.exp(-2 * (repetition - echo) / t2)
-    return float(decay * np.sin(angle / 2) ** 2 * (1 + e1) / (1 - e1 * np.cos(angle)))
+    return after * np.exp(-ECHO_MS[0] / t2), before * np.exp(ECHO_MS[0] / t2)
 
 
 def signal(tissue: Tissue) -> tuple[float, float]:

@@ -1,9 +1,7 @@
 """`python -m data.masks`: fill a pool of sampling masks, and say what is in it."""
 
-import sys
-
 from data.masks.config import FillConfig
-from lab.cli import run
+from lab.cli import main
 
 
 def fill(config: FillConfig) -> None:
@@ -20,4 +18,4 @@ def fill(config: FillConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m data.masks", {"": fill}))
+    main(fill)

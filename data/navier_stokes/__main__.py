@@ -1,11 +1,9 @@
 """Commands: make a data set (no name), join shards (join), look at a file (show)."""
 
-import sys
-
 from data.fields.__main__ import join
 from data.fields.options import ShowConfig
 from data.navier_stokes.config import GenerateConfig
-from lab.cli import run
+from lab.cli import main
 
 
 def generate(config: GenerateConfig) -> None:
@@ -24,4 +22,4 @@ def show(config: ShowConfig) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m data.navier_stokes", {"": generate, "join": join, "show": show}))
+    main({"": generate, "join": join, "show": show})

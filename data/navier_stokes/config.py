@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.fields.options import GeneratorOptions, Precision, Settings
+from lab.checks import above, at_least
 from lab.errors import UserError
 from lab.files import fingerprint
 
@@ -26,12 +27,8 @@ class Flow(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.nu > 0:
-            raise UserError(f"--nu takes a positive viscosity, not {self.nu:g}.")
-        if not self.initial_std > 0:
-            raise UserError(f"--initial-std takes a positive standard deviation, not {self.initial_std:g}.")
-        if self.final_time < 1:
-            raise UserError(f"--final-time must be 1 or more, not {self.final_time}.")
+        above(self, 0, "nu", "initial_std")
+        at_least(self, 1, "final_time")
         if self.resolution < 4 or self.grid < self.resolution or self.grid % self.resolution:
             raise UserError(
                 "--grid must be a multiple of --resolution, 4 or more, because the file keeps every k-th point of "
@@ -85,8 +82,7 @@ class GenerateConfig(GeneratorOptions[Flow]):
     """Where to solve: cpu, cuda, cuda:1."""
 
     def __post_init__(self) -> None:
-        if self.batch_size is not None and self.batch_size < 1:
-            raise UserError(f"--batch-size must be 1 or more, not {self.batch_size}.")
+        at_least(self, 1, "batch_size")
         if self.batch_size is not None and self.device == "cpu":
             raise UserError("--batch-size is for --device cuda; a CPU solves samples in fixed groups.")
         super().__post_init__()

@@ -46,29 +46,15 @@ def spectrum(w: Tensor) -> Tensor:
 
 def summary(flows: Fields, frames: list[int]) -> Table:
     """Means over all samples at some frames."""
-    columns = [
-        Column("time", "time", digits=0),
-        Column("energy", "energy", digits=5),
-        Column("enstrophy", "enstrophy"),
-        Column("largest", "max |w|", digits=3),
-        Column("peak", "peak |k|"),
-        Column("mean", "mean |k|", digits=2),
-        Column("tail", "energy beyond n/3"),
-    ]
-    table, values = Table(columns), flows.load()[..., 0]
+    digits = {"time": 0, "energy": 5, "enstrophy": 4, "max |w|": 3, "peak |k|": 0, "mean |k|": 2}
+    columns = [Column(title, digits=number) for title, number in digits.items()]
+    table, values = Table([*columns, Column("energy beyond n/3")]), flows.load()[..., 0]
     for frame in frames:
         w = values[..., frame]
         shells = spectrum(w).mean(0)
         k, share = torch.arange(len(shells)), shells / shells.sum()
-        table.rows.append(
-            {
-                "time": float(flows.times[frame]),
-                "energy": float(energy(w).mean()),
-                "enstrophy": float(enstrophy(w).mean()),
-                "largest": float(w.abs().max()),
-                "peak": int(share.argmax()),
-                "mean": float((k * share).sum()),
-                "tail": f"{float(share[k > w.shape[-1] / 3].sum()):.1e}",
-            }
-        )
+        means = float(energy(w).mean()), float(enstrophy(w).mean())
+        peak, mean, beyond = int(share.argmax()), float((k * share).sum()), share[k > w.shape[-1] / 3].sum()
+        time, largest = float(flows.times[frame]), float(w.abs().max())
+        table.add(time, *means, largest, peak, mean, f"{float(beyond):.1e}")
     return table

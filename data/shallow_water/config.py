@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from data.fields.options import GeneratorOptions, Settings
+from lab.checks import above, at_least
 from lab.errors import UserError
 
 TOGETHER = 10
@@ -28,24 +29,14 @@ class ShallowWater(Settings):
             raise UserError(
                 f"--resolution must be an even number from 8, half of the longitudes, not {self.resolution}."
             )
-        if self.frames < 2 or self.spin_up < 0 or self.steps_per_hour < 1:
-            raise UserError(
-                "--frames must be 2 or more, --spin-up 0 or more and --steps-per-hour 1 or more, "
-                f"not {self.frames}, {self.spin_up} and {self.steps_per_hour}."
-            )
-        if not (self.mach > 0 and self.degree_scale > 0):
-            raise UserError(
-                "--mach and --degree-scale take positive numbers, "
-                f"not {self.mach:g} and {self.degree_scale:g}."
-            )
+        at_least(self, 2, "frames")
+        at_least(self, 1, "steps_per_hour")
+        at_least(self, 0, "spin_up")
+        above(self, 0, "mach", "degree_scale")
 
     @property
     def columns(self) -> int:
         return 2 * self.resolution
-
-    @property
-    def num_frames(self) -> int:
-        return self.frames
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from lab.checks import at_least
 from lab.config import ExperimentConfig
 from lab.demo.models import MODELS
-from lab.errors import UserError
 from lab.registry import Registry
 
 
@@ -39,10 +39,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size < 4 or self.num_train < 1:
-            raise UserError(
-                f"--size must be at least 4 and --num-train at least 1, not {self.size} and {self.num_train}."
-            )
+        at_least(self, 4, "size")
+        at_least(self, 1, "num_train")
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,11 @@ def learning_curves(results: Sequence[Result], path: Path) -> Path:
             row = result.row
             for run in row.runs:
                 metrics = run.metrics()
-                label = (
-                    f"{row.label.replace(row.model, MODELS[row.model].shown, 1)}, size {run.config['size']}"
-                )
+                name = row.label.replace(row.model, MODELS[row.model].shown, 1)
+                label = f"{name}, size {run.config['size']}, seed {run.seed}"
                 curve = [each["error"] for each in metrics]
-                axes.semilogy([each["epoch"] for each in metrics], curve, label=f"{label}, seed {run.seed}")
-        axes.set(
-            xlabel="epoch", ylabel="relative error on new vectors", title="Recovering a hidden Monarch matrix"
-        )
+                axes.semilogy([each["epoch"] for each in metrics], curve, label=label)
+        axes.set(xlabel="epoch", ylabel="relative error on new vectors")
+        axes.set_title("Recovering a hidden Monarch matrix")
         axes.legend()
         return plot.save(figure, path)

@@ -1,6 +1,7 @@
 """A trained model in use."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,13 +24,13 @@ class Predictor:
     @torch.inference_mode()
     def predict(self, x: Tensor) -> Tensor:
         """M x."""
-        prediction: Tensor = self.model(x)
-        return prediction
+        return self.model(x)
 
 
 def load(path: str | Path) -> Predictor:
     """The predictor that a weights file holds."""
-    file = weights.load(path, app="demo")
-    return Predictor(
-        file.rebuilt(lambda header: build(header["model"], header["size"], **header["options"]), path)
-    )
+    return Predictor(weights.load(path, app="demo").rebuilt(_from_header, path))
+
+
+def _from_header(header: dict[str, Any]) -> nn.Module:
+    return build(header["model"], header["size"], **header["options"])

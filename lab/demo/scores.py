@@ -35,7 +35,6 @@ def _errors(run: FinishedRun, folder: Path) -> list[float]:
     def compute() -> list[float]:
         options = DataOptions(**{entry.name: run.config[entry.name] for entry in fields(DataOptions)})
         x, y = samples(options, run.seed).test.tensors
-        errors: list[float] = relative_error(load(run.weights).predict(x), y).tolist()
-        return errors
+        return relative_error(load(run.weights).predict(x), y).tolist()
 
     return kept(folder, [run.name, content_hash(run.weights)], compute)

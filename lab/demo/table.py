@@ -1,9 +1,8 @@
 """`python -m lab.demo.table`: train every model, and write the table."""
 
-import sys
 from collections.abc import Iterator
 
-from lab.cli import run
+from lab.cli import main
 from lab.config import run_of_table
 from lab.demo.config import TableConfig, TrainConfig
 
@@ -28,4 +27,4 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m lab.demo.table", {"": table}))
+    main(table)

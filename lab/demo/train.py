@@ -1,8 +1,6 @@
 """`python -m lab.demo.train`: recover a hidden Monarch matrix from fewer examples than a dense one needs."""
 
-import sys
-
-from lab.cli import run
+from lab.cli import main
 from lab.demo.config import TrainConfig
 
 
@@ -29,4 +27,4 @@ def train(config: TrainConfig) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m lab.demo.train", {"": train}))
+    main(train)

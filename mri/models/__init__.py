@@ -121,5 +121,4 @@ def build(name: str, plane: tuple[int, int], density: "Tensor | None" = None, **
     >>> build("unet", (96, 40), channels=4).num_parameters
     121266
     """
-    method: Method = MODELS[name].load()(plane, density, **MODELS.settled(name, options))
-    return method
+    return MODELS[name].load()(plane, density, **MODELS.settled(name, options))

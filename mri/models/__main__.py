@@ -1,8 +1,6 @@
 """`python -m mri.models`: the methods, with their parameters and operations per slice."""
 
-import sys
-
-from lab.cli import run
+from lab.cli import main
 from mri.config import ModelsConfig
 
 
@@ -12,21 +10,13 @@ def show(config: ModelsConfig) -> None:
     from mri.models import MODELS, build
 
     ky, kz = config.plane
-    table = Table(
-        [
-            Column("model", "--model"),
-            Column("summary", "method"),
-            Column("parameters", "parameters"),
-            Column("gflops", "GFLOP per slice", digits=3),
-        ],
-        caption=f"Methods for a slice of {ky} x {kz} from {config.coils} coils",
-    )
+    columns = [Column("--model"), Column("method"), Column("parameters"), Column("GFLOP per slice", digits=3)]
+    table = Table(columns, caption=f"Methods for a slice of {ky} x {kz} from {config.coils} coils")
     for name, entry in MODELS.items():
         method = build(name, (ky, kz))
-        cost = {"parameters": method.num_parameters, "gflops": method.flops(config.coils) / 1e9}
-        table.rows.append({"model": name, "summary": entry.summary, **cost})
+        table.add(name, entry.summary, method.num_parameters, method.flops(config.coils) / 1e9)
     table.print()
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m mri.models", {"": show}))
+    main(show)

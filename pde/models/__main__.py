@@ -1,10 +1,10 @@
 """`python -m pde.models`: the models with their parameters and operations."""
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lab.cli import run
+from lab.checks import at_least
+from lab.cli import main
 from lab.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,38 +22,25 @@ class ListConfig:
     """Points per side."""
 
     def __post_init__(self) -> None:
-        if self.in_frames < 1:
-            raise UserError(f"--in-frames must be at least 1, not {self.in_frames}.")
+        at_least(self, 1, "in_frames")
 
 
 def show(config: ListConfig) -> None:
     """List the models with their parameters and the operations of one forward pass."""
-    from lab.table import Cell, Column, Table
+    from lab.table import Column, Table
     from pde.models import MODELS, build
 
-    columns = [
-        Column("model", "model"),
-        Column("parameters", "parameters"),
-        Column("flops", "MFLOP per frame", digits=0),
-        Column("what", "what it is"),
-    ]
-    table = Table(
-        columns, caption=f"{config.in_frames} frames in, {config.resolution} x {config.resolution} points"
-    )
+    titles = "model", "parameters", "MFLOP per frame", "what it is"
+    caption = f"{config.in_frames} frames in, {config.resolution} x {config.resolution} points"
+    table = Table([Column(title, digits=0) for title in titles], caption=caption)
     for name, entry in MODELS.items():
         try:
             model = build(name, config.in_frames, _grid(entry, config.resolution))
         except UserError as error:
-            table.rows.append({"model": name, "what": str(error)})
+            table.add(name, None, None, str(error))
             continue
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        row: dict[str, Cell] = {
-            "model": name,
-            "parameters": parameters,
-            "flops": model.flops() / 1e6,
-            "what": entry.summary,
-        }
-        table.rows.append(row)
+        table.add(name, parameters, model.flops() / 1e6, entry.summary)
     table.print()
 
 
@@ -66,4 +53,4 @@ def _grid(entry: "Entry", resolution: int) -> "Grid":
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m pde.models", {"": show}))
+    main(show)

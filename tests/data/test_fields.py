@@ -151,12 +151,12 @@ def test_help_answers_without_the_heavy_libraries(package: str, root: Path) -> N
     [
         ("darcy", ["--grid", "128", "--resolution", "64"], "odd multiple"),
         ("darcy", ["--low", "-1"], "two positive permeabilities"),
-        ("darcy", ["--num-samples", "0"], "--num-samples must be 1 or more"),
-        ("burgers", ["--nu", "0"], "--nu takes a positive number"),
+        ("darcy", ["--num-samples", "0"], "--num-samples must be at least 1"),
+        ("burgers", ["--nu", "0"], "--nu must be above 0"),
         ("burgers", ["--grid", "32"], "--grid no smaller"),
-        ("burgers", ["--frames", "1"], "--frames must be 2 or more"),
+        ("burgers", ["--frames", "1"], "--frames must be at least 2"),
         ("shallow_water", ["--resolution", "63"], "even number"),
-        ("shallow_water", ["--seed", "-1"], "--seed must be 0 or more"),
+        ("shallow_water", ["--seed", "-1"], "--seed must be at least 0"),
     ],
 )
 def test_a_mistake_is_answered_with_one_sentence(

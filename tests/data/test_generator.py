@@ -259,8 +259,8 @@ def test_defaults_follow_the_viscosity() -> None:
         (["--shard", "5/4"], "--shard takes a part"),
         (["--shard", "x"], "--shard takes a part"),
         (["--grid", "65"], "--grid must be a multiple"),
-        (["--nu", "-1"], "--nu takes a positive"),
-        (["--num-samples", "0"], "--num-samples must be 1 or more"),
+        (["--nu", "-1"], "--nu must be above 0"),
+        (["--num-samples", "0"], "--num-samples must be at least 1"),
         (["--nu", "water"], "--nu"),
     ],
 )

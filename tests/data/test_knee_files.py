@@ -40,7 +40,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> GenerateConfig:
-    return GenerateConfig(subjects=4, out=str(tmp_path_factory.mktemp("knees")), shape=SHAPE, jobs=1)
+    return GenerateConfig(subjects=4, out=tmp_path_factory.mktemp("knees"), shape=SHAPE, jobs=1)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_subjects_differ(knees: Path) -> None:
 def test_a_subject_is_the_same_in_any_run_and_on_any_number_of_processes(
     knees: Path, config: GenerateConfig, tmp_path: Path
 ) -> None:
-    again = generate(replace(config, subjects=2, out=str(tmp_path), jobs=2))
+    again = generate(replace(config, subjects=2, out=tmp_path, jobs=2))
     for name in ("MTR_001.h5", "MTR_002.h5"):
         want, got = contents(knees / SCANS / name), contents(again / SCANS / name)
         for key, value in want.items():
@@ -129,7 +129,7 @@ def test_a_broken_file_is_named(config: GenerateConfig, tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"no HDF5")
     with pytest.raises(UserError, match=r"MTR_001\.h5 cannot be read"):
-        generate(replace(config, out=str(tmp_path)))
+        generate(replace(config, out=tmp_path))
 
 
 def test_an_interrupted_subject_leaves_nothing(
@@ -140,7 +140,7 @@ def test_an_interrupted_subject_leaves_nothing(
 
     monkeypatch.setattr(generating, "render", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        generate(replace(config, out=str(tmp_path)))
+        generate(replace(config, out=tmp_path))
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -155,7 +155,7 @@ def test_real_images_become_scans_marked_as_simulated(tmp_path: Path) -> None:
     blob = np.hypot(np.arange(64)[:, None] - 30, np.arange(48) - 24) < 18
     images = (blob * rng.uniform(0.1, 1.0, (4, 64, 48))).astype(np.float32)
     np.savez(tmp_path / "knees.npz", x=images * 1e6)
-    root = from_images(FromImagesConfig(str(tmp_path / "knees.npz"), out=str(tmp_path / "out")))
+    root = from_images(FromImagesConfig(tmp_path / "knees.npz", out=tmp_path / "out"))
     scan = load_scans(root, "train").scans[0]
     assert scan.matrix_shape == (1, 64, 48)
     assert scan.num_echoes == 1
@@ -164,13 +164,13 @@ def test_real_images_become_scans_marked_as_simulated(tmp_path: Path) -> None:
         target = file["target"][0, ..., 0, 0]
     assert np.corrcoef(np.abs(target)[blob], images[0][blob])[0, 1] > 0.9
     assert np.abs(np.angle(target[blob])).std() > 0.05, "magnitudes were given a phase"
-    assert len(show(ShowConfig(str(root)))) == 3
+    assert len(show(ShowConfig(root))) == 3
 
 
 def test_two_echoes_are_chosen_by_their_times(tmp_path: Path) -> None:
     volume = np.random.default_rng(0).random((5, 2, 40, 40)) + np.arange(5)[:, None, None, None]
     np.savez(tmp_path / "echoes.npz", v=volume, te=np.array([8.0, 20.0, 30.0, 41.0, 50.0]))
-    images = read_images(tmp_path / "echoes.npz", FromImagesConfig("echoes.npz"))
+    images = read_images(tmp_path / "echoes.npz", FromImagesConfig(Path("echoes.npz")))
     assert images.echo_times == [8.0, 41.0]
     assert images.subjects[0].shape == (2, 2, 40, 40)
 
@@ -179,7 +179,7 @@ def test_nifti_volumes_keep_their_spacing(tmp_path: Path) -> None:
     nibabel = pytest.importorskip("nibabel")
     volume = np.random.default_rng(0).random((3, 40, 48)).astype(np.float32)
     nibabel.save(nibabel.Nifti1Image(volume, np.diag([4.0, 0.5, 0.6, 1.0])), tmp_path / "v.nii.gz")
-    images = read_images(tmp_path / "v.nii.gz", FromImagesConfig("v.nii.gz"))
+    images = read_images(tmp_path / "v.nii.gz", FromImagesConfig(Path("v.nii.gz")))
     assert images.subjects[0].shape == (1, 3, 40, 48)
     np.testing.assert_allclose(images.spacing, (4.0, 0.5, 0.6), rtol=1e-6)
 
@@ -196,7 +196,7 @@ def test_zero_padding_of_a_real_scan_is_found_and_of_another_not(shared: Path) -
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--subjects", "0"], "--subjects takes at least 1"),
+        (["--subjects", "0"], "--subjects must be at least 1"),
         (["--shape", "[8,31,24]"], "--shape takes"),
         (["--noise", "-1"], "--noise takes"),
         (["--coils", "7"], "--coils takes one of 8, 16"),
@@ -225,4 +225,4 @@ def test_mistakes_are_one_line_and_status_2(
 def test_unusable_images_are_refused(array: np.ndarray, message: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "bad.npz", x=array)
     with pytest.raises(UserError, match=message):
-        read_images(tmp_path / "bad.npz", FromImagesConfig("bad.npz"))
+        read_images(tmp_path / "bad.npz", FromImagesConfig(Path("bad.npz")))

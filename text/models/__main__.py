@@ -1,10 +1,9 @@
 """`python -m text.models`: the models with what they cost, and how fast they train."""
 
-import sys
 from dataclasses import dataclass, field
 from itertools import product
 
-from lab.cli import run
+from lab.cli import main
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,15 @@ class ListConfig:
 
 def show(config: ListConfig) -> None:
     """List the models, dense and Monarch, with parameters and multiply-adds of one sequence."""
-    from lab.table import Cell, Column, Table
+    from lab.table import Column, Table
     from text.models import MODELS
     from text.models.parts.cost import cost, tokens_per_second
 
-    keys = {"model": 0, "size": 0, "matrices": 0, "parameters": 0, "multiply-adds (G)": 1}
-    if config.time:
-        keys |= {"tokens per second": 0, "speed-up": 2}
-    table = Table([Column(key, key, digits=digits) for key, digits in keys.items()])
+    digits = {"parameters": 0, "multiply-adds (G)": 1}
+    digits |= {"tokens per second": 0, "speed-up": 2} if config.time else {}
+    costs = [Column(title, digits=number) for title, number in digits.items()]
+    words = [Column(title) for title in ("model", "size", "matrices")]
+    table = Table([*words, *costs, Column("what it is", extra=True)])
     variants = {"dense": None, "Monarch": config.blocks}
     for name, size in product(MODELS, config.sizes):
         speeds = {}
@@ -45,14 +45,11 @@ def show(config: ListConfig) -> None:
             speeds = tokens_per_second(name, config.vocabulary, config.context, size, variants, **steps)
         for matrices, blocks in variants.items():
             found = cost(name, config.vocabulary, config.context, size=size, blocks=blocks)
-            row: dict[str, Cell] = {"model": name, "size": size, "matrices": matrices}
-            row |= {"parameters": found.parameters, "multiply-adds (G)": found.multiply_adds / 1e9}
-            if config.time:
-                row["tokens per second"] = speeds[matrices]
-                row["speed-up"] = speeds[matrices] / speeds["dense"]
-            table.rows.append(row)
+            speed = [speeds[matrices], speeds[matrices] / speeds["dense"]] if config.time else []
+            numbers = found.parameters, found.multiply_adds / 1e9, *speed
+            table.add(name, size, matrices, *numbers, MODELS[name].summary)
     table.print()
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m text.models", {"": show}))
+    main(show)

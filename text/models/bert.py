@@ -1,6 +1,5 @@
 """BERT: predicts hidden tokens from all others."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from text.augment import hidden_tokens
-from text.models.parts.language_model import LanguageModel
+from text.models.parts.language_model import Generators, LanguageModel
 
 
 class BERT(LanguageModel):
@@ -26,9 +25,7 @@ class BERT(LanguageModel):
         self.transform, self.transform_norm = nn.Linear(width, width), nn.LayerNorm(width)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
-    def question(
-        self, windows: Tensor, generators: Sequence[torch.Generator] | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def question(self, windows: Tensor, generators: Generators = None) -> tuple[Tensor, Tensor]:
         return hidden_tokens(windows, self.mask_token, generators)
 
     def logits(self, hidden: Tensor) -> Tensor:

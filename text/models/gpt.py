@@ -1,12 +1,9 @@
 """GPT-2: predicts the next token from those before it."""
 
-from collections.abc import Sequence
-
-import torch
 from torch import Tensor
 
 from text.augment import next_tokens
-from text.models.parts.language_model import LanguageModel
+from text.models.parts.language_model import Generators, LanguageModel
 
 
 class GPT(LanguageModel):
@@ -14,7 +11,5 @@ class GPT(LanguageModel):
 
     causal = True
 
-    def question(
-        self, windows: Tensor, generators: Sequence[torch.Generator] | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def question(self, windows: Tensor, generators: Generators = None) -> tuple[Tensor, Tensor]:
         return next_tokens(windows)

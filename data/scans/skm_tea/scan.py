@@ -46,8 +46,7 @@ class SkmTeaScan(Scan):
 
     def read_target(self, slice_index: int) -> np.ndarray:
         """Targets (ky, kz, echoes) of a slice."""
-        target: np.ndarray = self.file.read(TARGET, slice_index)[..., 0]
-        return target
+        return self.file.read(TARGET, slice_index)[..., 0]
 
     def mask(self, acceleration: float) -> Tensor | None:
         """The mask that came with the file, bool (acquired ky, acquired kz), or None if there is none."""

@@ -24,5 +24,4 @@ MODELS = Registry(
 
 def build(name: str, size: int, **options: Any) -> "nn.Module":
     """The model called `name` for vectors of length `size`."""
-    model: nn.Module = MODELS[name].load()(size, **MODELS.settled(name, options))
-    return model
+    return MODELS[name].load()(size, **MODELS.settled(name, options))

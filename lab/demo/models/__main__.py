@@ -1,9 +1,8 @@
 """`python -m lab.demo.models`: the models with their parameters."""
 
-import sys
 from dataclasses import dataclass
 
-from lab.cli import run
+from lab.cli import main
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,12 @@ def show(config: ListConfig) -> None:
     from lab.demo.models import MODELS, build
     from lab.table import Column, Table
 
-    table = Table([Column(key, key) for key in ("model", "parameters", "summary")])
+    table = Table([Column(key) for key in ("model", "parameters", "summary")])
     for entry in MODELS.values():
         parameters = sum(each.numel() for each in build(entry.name, config.size).parameters())
-        table.rows.append({"model": entry.name, "parameters": parameters, "summary": entry.summary})
+        table.add(entry.name, parameters, entry.summary)
     table.print()
 
 
 if __name__ == "__main__":
-    sys.exit(run("python -m lab.demo.models", {"": show}))
+    main(show)

@@ -23,8 +23,7 @@ class Attention(nn.Module):
         query, key, value = (self._by_head(project(x)) for project in (self.query, self.key, self.value))
         dropout = self.dropout if self.training else 0.0
         mixed = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=self.causal)
-        y: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
-        return y
+        return self.out(mixed.transpose(1, 2).flatten(2))
 
     def _by_head(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -39,8 +38,7 @@ class FeedForward(nn.Module):
         self.down = linear(4 * size.width, size.width, blocks, gain=1 / sqrt(2 * size.depth))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.down(F.gelu(self.up(x), approximate="tanh"))
-        return y
+        return self.down(F.gelu(self.up(x), approximate="tanh"))
 
 
 class Block(nn.Module):

@@ -11,6 +11,9 @@ from monarch_core import MonarchLinear
 from text.models.parts.block import Block
 from text.models.parts.sizes import SIZES
 
+Generators = Sequence[torch.Generator] | None
+"""Where random numbers come from: one generator per window, or torch's own."""
+
 
 class LanguageModel(nn.Module):
     """From tokens (batch, time) to a vector per token (`hidden`), and from a vector to scores of all tokens (`logits`).
@@ -46,9 +49,7 @@ class LanguageModel(nn.Module):
         for embedding in (self.tokens, self.positions):
             nn.init.normal_(embedding.weight, std=0.02)
 
-    def question(
-        self, windows: Tensor, generators: Sequence[torch.Generator] | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def question(self, windows: Tensor, generators: Generators = None) -> tuple[Tensor, Tensor]:
         """What training asks of windows of tokens: inputs, and targets that are IGNORED where nothing is asked.
 
         A model that hides tokens at random takes the random numbers from one generator per window, if given.
@@ -66,8 +67,7 @@ class LanguageModel(nn.Module):
         x: Tensor = self.dropout(self.tokens(tokens) + self.positions(positions))
         for block in self.layers:
             x = block(x)
-        y: Tensor = self.norm(x)
-        return y
+        return self.norm(x)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Scores of every token of the vocabulary, by its embedding (..., vocabulary)."""
