@@ -1,4 +1,4 @@
-"""`python -m mri.train`: train a reconstruction method, or choose its one number."""
+"""`python -m mri.train`: train a reconstruction method, or choose its strength."""
 
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,8 @@ def train(config: TrainConfig) -> dict[str, float]:
         method = build(config.model, (ky, kz), density(masks), **config.options)
         best = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
         if best:
-            say(f"{config.model}: {best['strength']:g} is the best strength on the training scans")
+            words = ", ".join(f"{name.replace('_', ' E')} {value:g}" for name, value in best.items())
+            say(f"{config.model}: best on the training scans: {words}")
         if MODELS[config.model].learned:
             fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
             experiment = Reconstruction(method, config, masks, fixed)

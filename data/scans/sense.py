@@ -62,7 +62,7 @@ class Sense(LinearOperator):
     >>> torch.allclose(x + A.H(y - A(x)), A.adjoint(y))
     True
 
-    Of the phases that take the place of shifts, `before` multiplies one image instead of every coil's, `after` the mask.
+    Of the phases in place of shifts, `before` multiplies one image instead of every coil's, `after` the mask.
     """
 
     maps: Tensor

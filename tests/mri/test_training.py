@@ -13,13 +13,14 @@ from lab.files import read_json
 from lab.trainer import Plan
 from mri.config import RECIPES, TrainConfig
 from mri.experiment import Reconstruction, normalised
+from mri.models.cg_sense import CgSense
 from mri.models.dc_sense import DcSense
 from mri.models.mcs import MonarchCS
 from mri.models.msense import MSense
 from mri.models.sense import Sense
 from mri.predictor import load
 from mri.sampling import evaluation_masks, training_masks
-from mri.search import choose
+from mri.search import _examples, _losses, choose
 from mri.sources import Source, evenly
 from mri.train import budget, train
 
@@ -121,19 +122,27 @@ def test_a_resumed_run_ends_with_the_same_weights(knees, workplace, monkeypatch)
     assert all(torch.equal(whole[name], halves[name]) for name in whole)
 
 
-def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees, monkeypatch):
+@pytest.mark.parametrize("made", [DcSense, CgSense])
+def test_each_echo_has_the_best_candidate_on_the_training_scans(knees, monkeypatch, made):
     scans = Source(knees).scans("train", 1)
     masks = training_masks(scans, [2.0], "random", 8)
+    monkeypatch.setattr(made, "candidates", made.candidates[::3])
+    method, single = (made((32, 24), masks.float().mean(0)) for _ in range(2))
+    found = choose(method, SliceDataset(scans), masks, seed=0)
+    examples = _examples(SliceDataset(scans))
     losses = {}
-    for candidate in DcSense.candidates:
-        monkeypatch.setattr(DcSense, "candidates", (candidate,))
-        found = choose(DcSense((32, 24), masks.float().mean(0)), SliceDataset(scans), masks, seed=0)
-        losses[found["strength"]] = found["loss"]
-    monkeypatch.undo()
-    method = DcSense((32, 24), masks.float().mean(0))
-    best = choose(method, SliceDataset(scans), masks, seed=0)
-    assert float(method.strength) == best["strength"] == min(losses, key=losses.get)
-    assert best["loss"] < losses[0.0]
+    for candidate in made.candidates:
+        single.choose(candidate)
+        losses[candidate] = _losses(single, examples, masks, seed=0)
+    least = 0.0
+    for echo in (0, 1):
+        mine = examples.echo == echo
+        best = min(losses, key=lambda candidate, mine=mine: float(losses[candidate][mine].mean()))
+        wanted = {f"{name}_{echo + 1}": value for name, value in method.described(best).items()}
+        assert wanted.items() <= found.items()
+        assert float(method.of_echo("strength", torch.tensor([echo]))) == found[f"strength_{echo + 1}"]
+        least += float(losses[best][mine].sum()) / len(mine)
+    assert found["loss"] == pytest.approx(least)
 
 
 def test_there_is_nothing_to_choose_for_sense(knees):
