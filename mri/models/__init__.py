@@ -92,6 +92,17 @@ MODELS = Registry(
         title="VarNet",
     ),
     Entry(
+        "modl",
+        "MoDL: one learned denoiser and conjugate gradients in turn",
+        "mri.models.modl:MoDL",
+        options=(
+            Option("iterations", int, 5, "Times that the network and the data take turns.", at_least=1),
+            Option("channels", int, 32, "Feature maps of the network.", at_least=1),
+            Option("layers", int, 5, "Convolutions of the network.", at_least=2),
+        ),
+        title="MoDL",
+    ),
+    Entry(
         "dc-sense",
         "SENSE with density compensation",
         "mri.models.dc_sense:DcSense",
