@@ -23,9 +23,9 @@ class MoDL(Method):
         x <- argmin_x |A x - y|^2 + lambda |x - z|^2      by conjugate gradients
 
     Gradients pass through the solution itself, by solving the same equations once more, and not through the steps of
-    the solver. N sees real and imaginary part of the image, in units of the zero-filled one's rms, and begins near zero,
-    so that an untrained method is near iterated Tikhonov regularisation. The original has 64 channels and normalises
-    over the batch, which small batches do not allow.
+    the solver. N sees real and imaginary part of the image in units of its rms at first, and begins near zero, so that
+    an untrained method is near iterated Tikhonov regularisation. The original has 64 channels and normalises over the
+    batch, which small batches do not allow.
 
     Options:
         iterations: times that the network and the data take turns.
