@@ -42,6 +42,7 @@ MODELS = Registry(
                 at_most=1000,
             ),
             Option("consistency", bool, False, "End with one step of data consistency, x + A^H(y - A x)."),
+            Option("rank", int, 1, "Separable pairs whose sum is the Monarch.", at_least=1, at_most=64),
             Option(
                 "decay_towards",
                 Literal["start", "zero"],
