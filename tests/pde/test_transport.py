@@ -281,14 +281,14 @@ def spline(values: Tensor) -> Tensor:
 def test_a_spline_passes_through_its_points() -> None:
     values = torch.randn(2, 3, 9, 12)
     row, column = torch.meshgrid(torch.arange(9.0), torch.arange(12.0), indexing="ij")
-    places = [(place + MARGIN).expand(2, 9, 12) for place in (row, column)]
-    assert (spline_values(spline(values), *places) - values.permute(0, 2, 3, 1)).abs().max() < 1e-12
+    places = torch.stack((row, column), -1).expand(2, -1, -1, -1) + MARGIN
+    assert (spline_values(spline(values), places) - values.permute(0, 2, 3, 1)).abs().max() < 1e-12
 
 
 def test_a_periodic_spline_is_that_of_scipy() -> None:
     values = torch.randn(9, 12)
     row, column = 9 * torch.rand(40, 7), 12 * torch.rand(40, 7)
-    made = spline_values(spline(values[None, None]), (row + MARGIN)[None], (column + MARGIN)[None])
+    made = spline_values(spline(values[None, None]), torch.stack((row, column), -1)[None] + MARGIN)
     expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="grid-wrap")
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-12
 
@@ -298,9 +298,7 @@ def test_a_spline_between_walls_is_that_of_scipy() -> None:
     coefficients = spline_between_walls(9) @ values @ spline_between_walls(12).mT
     mirrored = np.pad(coefficients.numpy(), MARGIN, mode="symmetric")
     row, column = 9 * torch.rand(40, 7) - 0.5, 12 * torch.rand(40, 7) - 0.5
-    made = spline_values(
-        torch.from_numpy(mirrored)[None, None], (row + MARGIN)[None], (column + MARGIN)[None]
-    )
+    made = spline_values(torch.from_numpy(mirrored)[None, None], torch.stack((row, column), -1)[None] + MARGIN)
     expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="reflect")
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
 
@@ -310,7 +308,7 @@ def test_a_spline_is_of_fourth_order_between_its_points() -> None:
     errors = []
     for n in (48, 96):
         coefficients = spline(waves(*mesh(TORUS, (n, n)))[None, None])
-        made = spline_values(coefficients, n * x + MARGIN, n * y + MARGIN)[..., 0]
+        made = spline_values(coefficients, n * torch.stack((x, y), -1) + MARGIN)[..., 0]
         errors.append(float((made - waves(x, y)).square().mean().sqrt()))
     assert 13 < errors[0] / errors[1] < 19
 
