@@ -1,9 +1,9 @@
 """A budget of minutes as a number of steps, so that the learning rate can follow a schedule.
 
-A few steps of a copy of the experiment give a first idea of its pace, which sets the length of the first epoch. The run
-itself tells how long that took; so the length of each further epoch is settled at the end of the one before it, from
-the time that is left. What was settled is recorded in the run's manifest before the epoch begins: a run that is resumed,
-or repeated with `--steps-of`, takes the same steps.
+A few steps of a copy of the experiment give a first idea of its pace, which sets the length of the first epoch. The
+run itself tells how long that took; so the length of each further epoch is settled at the end of the one before it,
+from the time that is left. What was settled is recorded in the run's manifest before the epoch begins: a run that is
+resumed, or repeated with `--steps-of`, takes the same steps.
 """
 
 import copy

@@ -23,7 +23,8 @@ class RunOptions:
     group: ClassVar[str] = "run"
 
     preset: Preset = "auto"
-    """paper: the paper's protocol. laptop: minutes on 2 CPU cores. smoke: seconds, for trying things out.
+    """paper: the paper's protocol. laptop: minutes on 2 CPU cores. smoke: seconds, for trying things out. benchmark
+    (pde, navier-stokes): the paper's data under the best recipe, for --minutes.
     auto: paper where an accelerator is present, laptop otherwise."""
     name: str | None = None
     """Name of the run's folder under runs/; made from the date and the options when not given."""

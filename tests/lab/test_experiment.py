@@ -68,7 +68,10 @@ def test_a_schedule_is_continuous_where_the_length_of_the_run_is_settled_on_the_
         optimizer.step()
         scheduler.step()
     assert steps.total == 120
-    assert max(abs(a - b) for a, b in pairwise(values)) < (math.pi / 2 / 0.3 if schedule == "one-cycle" else 1.6) / 90
+    assert (
+        max(abs(a - b) for a, b in pairwise(values))
+        < (math.pi / 2 / 0.3 if schedule == "one-cycle" else 1.6) / 90
+    )
     assert optimizer.param_groups[0]["lr"] < 1e-5
 
 

@@ -1,15 +1,14 @@
 """What training does, on small synthetic knees."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from data.scans.slices import SliceDataset, collate
-from lab.errors import UserError
 from lab.budget import Pace
+from lab.errors import UserError
 from lab.files import read_json
 from mri.config import RECIPES, TrainConfig
 from mri.experiment import Reconstruction, normalised

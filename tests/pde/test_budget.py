@@ -25,14 +25,18 @@ def timed(train_flow, workplace, monkeypatch):
     monkeypatch.setattr(Budget, "next", lambda self, plan, pace, rows: [3, 5][len(rows) - 1])
 
     def train(name: str, *words: str) -> int:
-        return train_flow(*SMALL, "--minutes", "0.004", "--checkpoint-minutes", "1e-9", "--name", name, *words)
+        return train_flow(
+            *SMALL, "--minutes", "0.004", "--checkpoint-minutes", "1e-9", "--name", name, *words
+        )
 
     return train
 
 
 def ending(workplace, name: str) -> tuple[dict[str, Tensor], list[dict[str, str]]]:
     folder = workplace / "runs" / "pde" / name
-    state: dict[str, Tensor] = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["state_dict"]
+    state: dict[str, Tensor] = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)[
+        "state_dict"
+    ]
     with (folder / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
     return state, [{key: row[key] for key in row if not key.endswith("seconds")} for row in rows]
@@ -79,7 +83,9 @@ def test_a_killed_run_ends_as_the_whole_run_bit_for_bit(timed, workplace, monkey
     assert_equal(workplace, "whole", "stopped")
 
 
-def test_a_run_killed_between_the_decision_and_its_checkpoint_keeps_the_decision(timed, workplace, monkeypatch):
+def test_a_run_killed_between_the_decision_and_its_checkpoint_keeps_the_decision(
+    timed, workplace, monkeypatch
+):
     """The manifest knows more epochs than the checkpoint: what it knows counts."""
     with monkeypatch.context() as patch:
         update = Run.update
@@ -100,7 +106,9 @@ def test_a_run_killed_between_the_decision_and_its_checkpoint_keeps_the_decision
     assert_equal(workplace, "whole", "stopped")
 
 
-def test_a_run_repeated_with_the_steps_of_another_is_equal_to_it(timed, workplace, monkeypatch, train_flow, capsys):
+def test_a_run_repeated_with_the_steps_of_another_is_equal_to_it(
+    timed, workplace, monkeypatch, train_flow, capsys
+):
     assert timed("first") == 0
     monkeypatch.setattr(Markov, "pace", lambda *_: pytest.fail("measured again"))
     monkeypatch.setattr(Budget, "next", lambda *_: pytest.fail("settled again"))

@@ -6,6 +6,7 @@ import pytest
 
 from lab import cli
 from lab.cli import run
+from lab.config import as_plain_dict
 from lab.files import read_json
 from pde.config import TableConfig
 from pde.models import comparison
@@ -22,7 +23,8 @@ def test_train_then_eval_writes_tables_and_figures(train_flow, evaluation, workp
     assert train_flow("--model", "mno", *words) == 0
     assert evaluation("--samples", "1") == 0
     results = workplace / "runs" / "pde" / "results"
-    for name in ("table.md", "table.csv", "table.tex", "ratios.md", "errors.png", "spectra.png"):
+    made = ("table.md", "table.csv", "table.tex", "ratios.md", "horizons.md")
+    for name in (*made, "errors.png", "correlations.png", "spectra.png", "energy.png"):
         assert (results / name).stat().st_size > 0
     assert {path.suffix for path in results.glob("nu1e-2_sample1.*")} == {".png", ".gif"}
     lines = (results / "table.csv").read_text().splitlines()
@@ -99,6 +101,27 @@ def test_table_covers_models_viscosities_and_seeds_once():
     assert "table-nu1e-5-mno-seed2" in names
     assert {options.minutes for options in wanted} == {10.0}
     assert {options.num_train for options in wanted} == {100}  # the laptop preset's
+
+
+def test_an_ablation_leaves_out_one_part_at_a_time():
+    wanted = list(planned(table_options("--ablation", "true", "--nus", "1e-5", "--seeds", "2")))
+    names = [options.name for options in wanted if options.seed == 1]
+    parts = ["symmetries", "coordinates", "transport", "filter", "shear", "learning"]
+    whole = "table-nu1e-5-mno"
+    assert names == [f"{whole}-seed1", *(f"{whole}-without-{part}-seed1" for part in parts)]
+    first, *others = (as_plain_dict(options) for options in wanted if options.seed == 0)
+    for part, options in zip(parts, others, strict=True):
+        changed = {key for key in first if key != "name" and first[key] != options[key]}
+        assert changed == ({"learn_x", "learn_y"} if part == "learning" else {part})
+
+
+def test_an_ablation_has_only_what_the_problem_has():
+    words = ["--problem", "darcy", "--ablation", "true", "--models", "mno-dct"]
+    names = [options.name.removeprefix("table-darcy-mno-dct") for options in planned(table_options(*words))]
+    assert names == [
+        "-seed0",
+        *(f"-without-{part}-seed0" for part in ("symmetries", "coordinates", "learning")),
+    ]
 
 
 def test_options_of_a_model_in_a_table_go_to_the_models_that_have_them():

@@ -298,7 +298,9 @@ def test_a_spline_between_walls_is_that_of_scipy() -> None:
     coefficients = spline_between_walls(9) @ values @ spline_between_walls(12).mT
     mirrored = np.pad(coefficients.numpy(), MARGIN, mode="symmetric")
     row, column = 9 * torch.rand(40, 7) - 0.5, 12 * torch.rand(40, 7) - 0.5
-    made = spline_values(torch.from_numpy(mirrored)[None, None], torch.stack((row, column), -1)[None] + MARGIN)
+    made = spline_values(
+        torch.from_numpy(mirrored)[None, None], torch.stack((row, column), -1)[None] + MARGIN
+    )
     expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="reflect")
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
 
@@ -322,3 +324,34 @@ def test_twice_as_many_points_are_on_the_fourier_series(n: int) -> None:
 
     assert (upsampling(n) @ series(x) - series(finer)).abs().max() < 1e-12
     assert upsampling(n)[::2].allclose(torch.eye(n), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "resolution"), [(TORUS, (16, 16)), (Box("walls", "walls"), (12, 16)), (Sphere(), (12, 24))]
+)
+def test_nothing_of_a_module_in_single_precision_is_double_and_nothing_is_lost_on_the_way(
+    geometry, resolution
+) -> None:
+    """Some devices have no double precision; in double, constants are those of a module made in double."""
+    exact = Transport(resolution, geometry)
+    torch.set_default_dtype(torch.float32)
+    single = Transport(resolution, geometry)
+    assert {tensor.dtype for tensor in single.buffers() if tensor.is_floating_point()} == {torch.float32}
+    field, velocities = torch.randn(1, *resolution, 1), 0.3 * torch.randn(1, *resolution, 4)
+    near = single(field, velocities)
+    double = single.double()(field.double(), velocities.double())
+    assert near.dtype == torch.float32
+    assert (near - double).abs().max() < 1e-3
+    for name, value in exact.surface.named_buffers():
+        assert torch.equal(value, dict(single.surface.named_buffers())[name])
+
+
+def test_without_its_filter_the_transport_only_carries() -> None:
+    field, velocities = torch.randn(1, 16, 16, 1), 0.3 * torch.randn(1, 16, 16, 4)
+    alone, filtered = Transport((16, 16), TORUS, filtered=False), Transport((16, 16), TORUS)
+    assert torch.equal(alone(field, velocities), filtered(field, velocities))  # a filter begins at zero
+    assert not alone.filter.requires_grad
+    with torch.no_grad():
+        filtered.filter.fill_(0.5)
+    assert not torch.allclose(alone(field, velocities), filtered(field, velocities))
+    assert not alone.resampled((12, 12)).filtered

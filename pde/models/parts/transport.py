@@ -118,7 +118,9 @@ class Plane(Surface):
         return position.to(displacement.dtype) + displacement
 
     def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
-        image, size, around = (part.to(position.dtype) for part in (field.permute(0, 3, 1, 2), self.size, self.around))
+        image, size, around = (
+            part.to(position.dtype) for part in (field.permute(0, 3, 1, 2), self.size, self.around)
+        )
         place = position - size * around * (position.detach() / size).floor()
         if any(self.walls):  # which are half a point beyond the first and the last point
             place = place.maximum((around - 0.5).clamp(max=0.0))
@@ -219,23 +221,28 @@ class Transport(nn.Module):
     VELOCITIES = 4
     """Channels that a network gives: a velocity for each half of the step."""
 
-    def __init__(self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1) -> None:
+    def __init__(
+        self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1, *, filtered: bool = True
+    ) -> None:
         super().__init__()
-        self.geometry, self.surface = geometry, surface(resolution, geometry)
+        self.geometry, self.surface, self.filtered = geometry, surface(resolution, geometry), filtered
         # Cosines along an axis that ends, where a Fourier series would see a jump.
         start = PerAxis(*("dct" if ends else "dft" for ends in geometry.bounded))
         self.transform = PlaneTransform(resolution, (resolution[0] // 2, resolution[1] // 2), start=start)
         # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
-        self.filter = nn.Parameter(torch.zeros(self.transform.num_modes, fields, 1, 1))
+        self.filter = nn.Parameter(
+            torch.zeros(self.transform.num_modes, fields, 1, 1), requires_grad=filtered
+        )
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
-        filtered = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
-        return self.surface.sample(filtered, self.surface.origins(velocities), exact=True)
+        if self.filtered:
+            field = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
+        return self.surface.sample(field, self.surface.origins(velocities), exact=True)
 
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
         """The same on another grid; frequencies that are new there pass the filter unchanged."""
         fields = self.filter.shape[1]
-        new = Transport(resolution, self.geometry, fields).to(self.filter)
+        new = Transport(resolution, self.geometry, fields, filtered=self.filtered).to(self.filter)
         (x, y), (new_x, new_y) = self.transform.modes, new.transform.modes
         old = self.filter.detach().view(y, 2 * x, fields)
         made = new.filter.data.view(new_y, 2 * new_x, fields)
@@ -315,7 +322,9 @@ def bicubic_values(image: Tensor, place: Tensor) -> Tensor:
     half = image.dtype in (torch.bfloat16, torch.float16)
     values = image.float() if half else image
     where = _from_minus_one(place.to(values.dtype), image.shape[-2:])
-    sampled = grid_sample(values.mT, where, mode="bicubic", align_corners=True)  # columns first, as places have rows
+    sampled = grid_sample(
+        values.mT, where, mode="bicubic", align_corners=True
+    )  # columns first, as places have rows
     return sampled.to(image.dtype).permute(0, 2, 3, 1)
 
 
