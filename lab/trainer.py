@@ -146,7 +146,8 @@ class _Data(pl.LightningDataModule):
         assert self.trainer is not None
         loader = self.train(rank=self.trainer.global_rank, world=self.trainer.world_size)
         # Epochs may differ in length, and Lightning asks for that before it tells the epoch.
-        loader.batch_sampler.set_epoch(self.trainer.fit_loop.epoch_progress.current.processed)
+        over: Any = self.trainer.fit_loop.epoch_progress.current
+        loader.batch_sampler.set_epoch(over.processed)
         return loader
 
     def val_dataloader(self) -> DataLoader[Any]:

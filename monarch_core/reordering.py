@@ -66,13 +66,14 @@ class _Reordered(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         index, inverse = ctx.saved_tensors
-        return _Reordered.apply(gradient, inverse, index), None, None
+        back: Tensor = _Reordered.apply(gradient, inverse, index)  # type: ignore[no-untyped-call]
+        return back, None, None
 
 
 def _reordered(x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
     if torch.compiler.is_compiling() or x.device.type != "cpu":
         return x.index_select(-1, index)
-    reordered: Tensor = _Reordered.apply(x, index, inverse)
+    reordered: Tensor = _Reordered.apply(x, index, inverse)  # type: ignore[no-untyped-call]
     return reordered
 
 

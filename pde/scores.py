@@ -129,12 +129,13 @@ def forecast(predictor: Predictor, samples: Samples, batch_size: int = 20) -> Te
 
 
 def pace(run: FinishedRun) -> dict[str, Any]:
-    """How long the training was: steps, minutes, and seconds per pass over the training data."""
+    """How long the training was: steps, minutes of work, and seconds per pass over the training data."""
     if "steps" not in run.manifest:  # weights that were given as such
         return {}
     last = run.metrics()[-1]
     passes = last["step"] / run.manifest["steps"]["per_pass"]
-    return {"steps": last["step"], "minutes": last["seconds"] / 60, "pass": last["seconds"] / passes}
+    seconds = last.get("work_seconds", last["seconds"])  # runs of earlier versions only have wall time
+    return {"steps": last["step"], "minutes": seconds / 60, "pass": seconds / passes}
 
 
 def _result(row: Row, config: EvalConfig, folder: Path) -> Result:

@@ -1,9 +1,12 @@
 """The commands as people type them: train, eval, table, and what they answer to mistakes."""
 
+import csv
 from pathlib import Path
 
 import pytest
 
+from data.fields.generator import generate
+from data.navier_stokes.config import GenerateConfig
 from lab import cli
 from lab.cli import run
 from lab.config import as_plain_dict
@@ -42,7 +45,7 @@ def test_every_problem_goes_from_data_to_table(problem, train_fields, evaluation
     assert train_fields(problem, "--form", "grid", "--start", right, "--name", "mno") == 0
     assert evaluation() == 0
     results = workplace / "runs" / "pde" / "results"
-    steps = set() if problem == "darcy" else {"errors.png", f"{problem}_sample0.gif"}
+    steps = {"errors.png", "correlations.png", f"{problem}_sample0.gif"} if problem != "darcy" else set()
     pictures = {"places.png", f"{problem}_sample0.png"} | steps
     assert {path.name for path in results.iterdir() if path.suffix in (".png", ".gif")} == pictures
     assert (results / "ratios.md").is_file()
@@ -75,8 +78,29 @@ def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, 
     words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
     assert evaluation(*words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
-    assert written == ["per_sample.csv", "report.html", "scores", "table.csv", "table.md", "table.tex"]
+    tables = [f"{name}.{suffix}" for name in ("horizons", "table") for suffix in ("csv", "md", "tex")]
+    assert written == sorted([*tables, "per_sample.csv", "report.html", "scores"])
     assert len(Path("here/per_sample.csv").read_text().splitlines()) == 11  # all samples of the file
+    # Averages over symmetries are other forecasts, kept apart from those without.
+    for images in ("4", "1"):
+        assert evaluation(*words, "--average-symmetries", images) == 0
+        written = Path("here/per_sample.csv").read_text()
+        Path(f"{images}.csv").write_text(written)
+    assert Path("1.csv").read_text() != Path("4.csv").read_text()
+
+
+def test_a_rollout_is_as_long_as_the_trajectories_it_is_shown(train_flow, evaluation, workplace, tmp_path):
+    assert train_flow("--model", "fno", "--width", "4", "--modes", "3", "--name", "a") == 0
+    long, size = tmp_path / "long.h5", {"num_samples": 2, "final_time": 50, "grid": 16, "resolution": 16}
+    generate(GenerateConfig(nu=1e-2, seed=1, precision="float32", out=long, workers=1, **size))
+    weights = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
+    assert evaluation("--weights", weights, "--data", str(long), "--out", "long") == 0
+    (row,) = csv.DictReader(Path("long/horizons.csv").read_text().splitlines())
+    assert int(row["steps"]) == 40
+    assert 0 <= float(row["correlation 0.95"]) <= float(row["correlation 0.8"]) <= 40
+    assert float(row["energy"]) > 0
+    for name in ("correlations.png", "energy.png", "spectra.png"):
+        assert Path("long", name).stat().st_size > 5000
 
 
 def test_weights_meet_their_own_problem_only(train_fields, evaluation, field_file, workplace, capsys):

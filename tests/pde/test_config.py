@@ -82,7 +82,7 @@ def model(name: str, **options: Any) -> dict[str, Any]:
         ({"recipe": "fno", "problem": "shallow-water"}, "starts from its first"),
         ({"recipe": "map"}, "frames follow each other"),
         ({"nu": 1e-5, "problem": "darcy"}, "--nu does nothing with --problem darcy"),
-        ({"first_frame": -1}, "--first-frame counts from 0"),
+        ({"first_frame": -1}, "--first-frame must be at least 0"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(options, sentence):

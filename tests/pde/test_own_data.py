@@ -78,7 +78,7 @@ def test_own_fields_are_carried_where_that_is_asked_for(
     assert train_own(*words, "--model", model, "--transport", "true") == 0
     trained = load(workplace / "runs" / "pde" / "a" / "weights.safetensors")
     assert trained.net.transports
-    assert float(trained.net.transport.filter.abs().max()) > 0  # it has learned
+    assert float(trained.net.transport.filter.detach().abs().max()) > 0  # it has learned
     assert evaluation("--figures", "false") == 0
     horizons = (workplace / "runs" / "pde" / "results" / "horizons.csv").read_text()
     assert horizons.startswith("model,case,correlation 0.95,")
