@@ -17,7 +17,7 @@ from lab.report.viewer import ROOM, Viewer, thinned
 from lab.runs import FinishedRun
 from lab.table import Cell, Column, Score, Table
 
-SCRIPTS = ("chart.js", "table.js", "viewer.js", "page.js")
+SCRIPTS = ("chart.js", "table.js", "pictures.js", "viewer.js", "page.js")
 MAPS = {"field": plot.FIELD_MAP, "image": plot.IMAGE_MAP, "map": plot.QUANTITY_MAP, "error": plot.ERROR_MAP}
 
 
@@ -27,7 +27,7 @@ class Page:
 
     title: str
     compared: str
-    """What was compared, as a sentence."""
+    """What was compared: the rows."""
     data: str
     """On what data, as a sentence; synthetic and simulated data are called that."""
     tables: Sequence[Table] = ()
@@ -99,14 +99,23 @@ def _pictures(viewers: Sequence[Viewer]) -> Iterator[str]:
 
 
 def _head(page: Page) -> str:
+    """What was compared, on what, best and worst, and the commands that repeat it."""
+    facts = [("Compared", [page.compared]), ("Data", [page.data]), ("Outcome", list(_best_and_worst(page)))]
+    blocks = "".join(
+        f"<dt>{name}</dt>" + "".join(f"<dd>{html.escape(sentence)}</dd>" for sentence in sentences)
+        for name, sentences in facts
+        if sentences
+    )
     commands = [run.manifest.get("command") for runs in page.runs.values() for run in runs]
-    repeat = [*dict.fromkeys(command for command in commands if command), page.command]
-    lines = [f"<p>{html.escape(page.compared)}</p>", f"<p>{html.escape(page.data)}</p>"]
-    lines += [f"<p>{html.escape(sentence)}</p>" for sentence in _best_and_worst(page)]
-    if any(repeat):
-        listing = "\n".join(html.escape(command) for command in repeat if command)
-        lines.append(f"<details><summary>Commands that repeat it</summary><pre>{listing}</pre></details>")
-    return "\n".join(lines)
+    repeat = [command for command in dict.fromkeys([*commands, page.command]) if command]
+    if repeat:
+        listing = html.escape("\n".join(repeat))
+        copy = '<button type=button class="copy-commands">Copy</button> <span role=status></span>'
+        blocks += (
+            f"<dt>Repeat it</dt><dd><details><summary>{len(repeat)} command{'s' * (len(repeat) > 1)}</summary>"
+            f'<p class="buttons">{copy}</p><pre id="commands" tabindex=0>{listing}</pre></details></dd>'
+        )
+    return f"<dl>{blocks}</dl>"
 
 
 def _best_and_worst(page: Page) -> Iterator[str]:
@@ -166,10 +175,10 @@ def _table(table: Table) -> str:
         rows.append(f"<tr>{switch}{''.join(cells)}</tr>")
     note = f"<p>{html.escape(table.note())}</p>" if table.note() else ""
     return (
-        f'<section class="table"><div class="scroll"><table><caption>{html.escape(table.caption)}</caption>'
+        f'<section class="table"><div class="scroll" tabindex=0><table><caption>{html.escape(table.caption)}</caption>'
         f'<thead><tr><th scope="col"><span class="hidden">shown</span></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}"
-        f'<p class="buttons"><button type=button class="copy">Copy as CSV</button> '
+        f'<p class="buttons"><button type=button class="copy">Copy shown rows as CSV</button> '
         f'<button type=button class="all">Show all rows</button> <span role=status></span></p>'
         f'<script type="text/plain" class="csv">{html.escape(table.csv())}</script></section>'
     )

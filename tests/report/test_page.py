@@ -33,13 +33,13 @@ def viewer(pictures: int = 3, stacks: int = 2, size: int = 8) -> Viewer:
 
 def test_pictures_are_stored_to_sixteen_bits():
     values = np.random.default_rng(0).uniform(-2, 3, (4, 5, 6))
-    levels = unpacked(packed(values, -2.0, 3.0), values.shape)
+    levels = unpacked(packed(values, -2.0, 3.0, missing=3.0), values.shape)
     assert np.abs(-2 + 5 * levels / LEVELS - values).max() <= 0.5 * 5 / LEVELS + 1e-12
 
 
 def test_pictures_that_are_not_finite_are_stored_at_the_ends():
     values = np.array([[[0.5, np.nan, np.inf, -np.inf, 7.0]]])
-    assert unpacked(packed(values, 0.0, 1.0), values.shape).tolist() == [[[32768, LEVELS, LEVELS, 0, LEVELS]]]
+    assert unpacked(packed(values, 0.0, 1.0, missing=1.0), values.shape).tolist() == [[[32768, LEVELS, LEVELS, 0, LEVELS]]]
 
 
 def test_what_does_not_fit_is_thinned_evenly_and_the_page_says_so():
