@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import docstrings  # noqa: E402
+import records  # noqa: E402
 
 import monarch_core  # noqa: E402
 
@@ -17,7 +20,7 @@ author = "The authors of Monarch operators for science"
 copyright = author
 release = version = monarch_core.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["_build", "gallery"]
 suppress_warnings = ["config.cache"]  # the gallery's options hold functions
 
@@ -37,12 +40,24 @@ pygments_style, pygments_dark_style = "friendly", "monokai"
 # API reference, from docstrings
 default_role = "code"  # docstrings quote code in single backticks, as Markdown does
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
-autodoc_class_signature = "mixed"
+autodoc_inherit_docstrings = False  # of torch and Lightning
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_mock_imports = ["transformers", "peft", "wandb"]
 python_use_unqualified_type_names = True
 add_module_names = False
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+
+    def rewrite(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+        lines[:] = docstrings.as_rst(lines)
+
+    def read(app: Any, document: str, source: list[str]) -> None:
+        source[0] = records.as_page(document, source[0])
+
+    app.connect("autodoc-process-docstring", rewrite)
+    app.connect("source-read", read)
 
 
 # The gallery: examples write their data and runs to a folder that is thrown away, and look like the suite's figures.

@@ -21,9 +21,9 @@ from mri.sampling import evaluation_masks
 from mri.sources import find_source
 from mri.train import train
 
-knees = ensure(4, datasets_dir() / "knees-gallery", shape=(12, 96, 40), jobs=1)
+knees = ensure(4, datasets_dir() / "knees-gallery", shape=(8, 96, 40), jobs=1)
 common = {"data": knees, "acc": 4.0, "num_train": 1, "echo": "1", "masks": 30}
-recipe = {"samples": 160, "batch_size": 2, "lr": 1e-3, "val_slices": 6, "shift": 0.05, "threads": 1, "resume": True}
+recipe = {"samples": 120, "batch_size": 2, "lr": 1e-3, "val_slices": 6, "shift": 0.05, "threads": 1, "resume": True}
 configs = {
     "mSENSE": TrainConfig(model="msense", name="gallery-msense", **common, **recipe),
     "MCS": TrainConfig(model="mcs", name="gallery-mcs", **common, **recipe, grad_clip=1.0),
@@ -51,7 +51,7 @@ for name, each in scores.items():
 middle = scan.num_slices // 2
 aspect = scan.voxel_spacing[2] / scan.voxel_spacing[1]
 top = np.abs(truth[middle]).max()
-figure, axes = plt.subplots(2, 4, figsize=(10, 6.2), layout="constrained")
+figure, axes = plt.subplots(2, 4, figsize=(10, 4.4), layout="constrained")
 axes[0, 0].imshow(np.abs(truth[middle]).T, cmap="gray", vmax=0.7 * top, aspect=aspect)
 axes[0, 0].set_title("fully sampled")
 axes[1, 0].imshow(mask.T, cmap="gray", aspect=aspect)

@@ -127,6 +127,7 @@ def _best_and_worst(page: Page) -> Iterator[str]:
     named = [each for each in table.columns if table.is_text(each)]
     if column is None or not named:
         return
+    what = ", ".join(word for word in (table.caption.partition(":")[0], column.title) if word)
     groups: dict[Cell, list[Mapping[str, Cell]]] = {}
     for row in table.rows:
         groups.setdefault(row.get(table.group) if table.group else None, []).append(row)
@@ -136,7 +137,7 @@ def _best_and_worst(page: Page) -> Iterator[str]:
             known.sort(key=lambda each: each[0], reverse=column.better == "higher")
             (_, best), (_, worst) = known[0], known[-1]
             yield (
-                f"{column.title}: best {_named(table, best, named)} ({table.shown(best, column)}), "
+                f"{what}: best {_named(table, best, named)} ({table.shown(best, column)}), "
                 f"worst {_named(table, worst, named)} ({table.shown(worst, column)})."
             )
 
@@ -175,7 +176,7 @@ def _table(table: Table) -> str:
         rows.append(f"<tr>{switch}{''.join(cells)}</tr>")
     note = f"<p>{html.escape(table.note())}</p>" if table.note() else ""
     return (
-        f'<section class="table"><div class="scroll" tabindex=0><table><caption>{html.escape(table.caption)}</caption>'
+        f'<section class="table"><div class="scroll" tabindex=0><table><caption><span>{html.escape(table.caption)}</span></caption>'
         f'<thead><tr><th scope="col"><span class="hidden">shown</span></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}"
         f'<p class="buttons"><button type=button class="copy">Copy shown rows as CSV</button> '
@@ -203,7 +204,7 @@ def _training(page: Page) -> list[dict[str, Any]]:
 
 
 def _runs(page: Page) -> str:
-    """Time, hardware and, on request, the manifest of every run."""
+    """Time and hardware of every run and, on request, its manifest."""
     blocks = []
     for label, runs in page.runs.items():
         for run in runs:
@@ -220,7 +221,8 @@ def _runs(page: Page) -> str:
             words = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
             manifest = html.escape(json.dumps(dict(told), indent=2))
             blocks.append(
-                f"<details><summary>{html.escape(f'{label}: {run.name}')}</summary><p>{html.escape(words)}</p>"
-                f"<pre>{manifest}</pre></details>"
+                f'<div class="run"><b>{html.escape(label)}</b>: {html.escape(run.name)}'
+                f'<p class="note">{html.escape(words)}</p>'
+                f"<details><summary>manifest</summary><pre tabindex=0>{manifest}</pre></details></div>"
             )
     return "\n".join(blocks)

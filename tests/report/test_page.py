@@ -93,7 +93,7 @@ def test_the_page_loads_nothing(tmp_path):
 
 def test_the_page_names_best_and_worst_and_how_to_repeat_it(tmp_path):
     text = write(page(), tmp_path / "report.html").read_text()
-    assert "error: best a (0.2500 ± 0.0100), worst b (0.5000 ± 0.0200)." in text
+    assert "Errors, error: best a (0.2500 ± 0.0100), worst b (0.5000 ± 0.0200)." in text
     assert "python -m x" in text
 
 
