@@ -1,4 +1,4 @@
-"""The site: `make docs` builds it into docs/_build/html. Warnings are errors, and every example of the gallery is run."""
+"""The site: `make docs` builds it into docs/_build/html. Warnings are errors; every example of the gallery is run."""
 
 import os
 import sys
@@ -20,12 +20,24 @@ author = "The authors of Monarch operators for science"
 copyright = author
 release = version = monarch_core.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["_build", "gallery"]
 suppress_warnings = ["config.cache"]  # the gallery's options hold functions
 
 # Markdown
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
 myst_heading_anchors = 4
 
 # Appearance

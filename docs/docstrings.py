@@ -1,8 +1,8 @@
 """Docstrings of the suite as reStructuredText.
 
-They are written to be read in the source: plain text, code in single backticks, equations and tables indented, doctests,
-lists, and sections such as `Attributes:` with one `name: meaning` per entry. Characters that reStructuredText would take
-for markup, as in |x|, mean themselves.
+They are written to be read in the source: plain text, code in single backticks, equations and tables indented,
+doctests, lists, and sections such as `Attributes:` with one `name: meaning` per entry. Characters that reStructuredText
+would take for markup, as in |x|, mean themselves.
 """
 
 import re

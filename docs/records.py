@@ -20,6 +20,8 @@ def as_page(document: str, text: str) -> str:
     if not document.startswith(RECORDS) or not readme.exists():
         return text
     text = readme.read_text(encoding="utf-8")
-    text = text.replace("](../../docs/", "](../../").replace("](images/", f"](../../../results/{folder}/images/")
+    text = text.replace("](../../docs/", "](../../").replace(
+        "](images/", f"](../../../results/{folder}/images/"
+    )
     beside = r"(?<!!)\[([^]]*)\]\((?!\.\./|#|https?:)([^)]*)\)"
     return re.sub(beside, lambda link: f"`results/{folder}/{link[2].removeprefix('.')}`", text)

@@ -70,7 +70,9 @@ def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
         k = range(1, lines["truth"].shape[1] + 1)
         curves.append(Curves("energy", "wavenumber", k, lines, log_x=True))
     if geometry.places:
-        profiles = {name: _by_place(movie - truth, results[0]) for name, movie in zip(names, made, strict=True)}
+        profiles = {
+            name: _by_place(movie - truth, results[0]) for name, movie in zip(names, made, strict=True)
+        }
         places = next(iter(profiles.values()))[0]
         lines = {name: profile for name, (_, profile) in profiles.items()}
         curves.append(Curves("r.m.s. error", geometry.place, places, lines))

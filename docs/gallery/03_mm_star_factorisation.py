@@ -25,10 +25,10 @@ error = (found.to_dense() - M).norm() / M.norm()
 print(f"{M.numel()} numbers as {found.num_parameters}; relative error {error.item():.1e}")
 
 # %%
-# A matrix that was measured has noise, and is in the class only nearly. `factorize` refuses one whose best factors leave
-# more than the tolerance, by default the root of the precision. How sensitive is it? The factors hang on eigenvectors
-# that many matrices must have in common, and noise in those is amplified, here about a hundred times: the algorithm is
-# for matrices that are known well. For others there is projection, which is always stable.
+# A matrix that was measured has noise, and is in the class only nearly. `factorize` refuses one whose best factors
+# leave more than the tolerance, by default the root of the precision. How sensitive is it? The factors hang on
+# eigenvectors that many matrices must have in common, and noise in those is amplified, here about a hundred times: the
+# algorithm is for matrices that are known well. For others there is projection, which is always stable.
 
 levels = torch.logspace(-10, -5, 6)
 given, found_again = [], []

@@ -28,7 +28,9 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.tokens, self.places = nn.Embedding(128, width), nn.Embedding(context, width)
-        block = nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
+        block = nn.TransformerEncoderLayer(
+            width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True
+        )
         self.blocks = nn.TransformerEncoder(block, 2, enable_nested_tensor=False)
         self.head = nn.Linear(width, 128)
 

@@ -22,7 +22,9 @@ width, steps, switch = 256, 500, 350
 
 
 def network():
-    return nn.Sequential(nn.Linear(64, width), nn.GELU(), nn.Linear(width, width), nn.GELU(), nn.Linear(width, 16))
+    return nn.Sequential(
+        nn.Linear(64, width), nn.GELU(), nn.Linear(width, width), nn.GELU(), nn.Linear(width, 16)
+    )
 
 
 teacher = network().requires_grad_(False)
@@ -38,7 +40,11 @@ def train(model, first=0, last=steps):
     optimizer = torch.optim.AdamW(param_groups(model, lr=2e-3), betas=(0.9, 0.98))
     losses = []
     for step in range(first, last):
-        rate = min(1, (step - first + 1) / 20) * 0.5 * (1 + torch.cos(torch.tensor(torch.pi * step / steps)).item())
+        rate = (
+            min(1, (step - first + 1) / 20)
+            * 0.5
+            * (1 + torch.cos(torch.tensor(torch.pi * step / steps)).item())
+        )
         for group in optimizer.param_groups:
             group.setdefault("peak", group["lr"])
             group["lr"] = group["peak"] * rate

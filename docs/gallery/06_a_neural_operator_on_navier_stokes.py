@@ -20,7 +20,9 @@ from pde.sources import Split
 from pde.train import train
 
 torch.manual_seed(0)
-flows = ensure(GenerateConfig(nu=1e-3, num_samples=16, final_time=30, resolution=32, precision="float32", workers=1))
+flows = ensure(
+    GenerateConfig(nu=1e-3, num_samples=16, final_time=30, resolution=32, precision="float32", workers=1)
+)
 
 # %%
 # Twelve flows to train on, two to choose the best weights, two to test. The options are those of the command line.
@@ -56,8 +58,12 @@ limit = truth[sample].abs().max()
 for row, (name, movie) in enumerate({"truth": truth, **forecasts}.items()):
     for column, step in enumerate(steps):
         panel = figure.add_subplot(grid[row, column])
-        panel.imshow(movie[sample, :, :, step - 1, 0].T, origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit)
-        panel.set(xticks=[], yticks=[], title=f"step {step}" if row == 0 else "", ylabel="" if column else name)
+        panel.imshow(
+            movie[sample, :, :, step - 1, 0].T, origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit
+        )
+        panel.set(
+            xticks=[], yticks=[], title=f"step {step}" if row == 0 else "", ylabel="" if column else name
+        )
         panel.grid(False)
 panel = figure.add_subplot(grid[:, 3:])
 for name, movie in forecasts.items():

@@ -57,7 +57,10 @@ for name, config in configs.items():
 sample = 0
 wrong = {name: (answer - truth)[sample, :, :, 0, 0].abs() for name, answer in answers.items()}
 limit = max(float(each.max()) for each in wrong.values())
-pictures = [("permeability", given[sample, :, :, 0, 0], "cividis", None), ("pressure", truth[sample, :, :, 0, 0], "viridis", None)]
+pictures = [
+    ("permeability", given[sample, :, :, 0, 0], "cividis", None),
+    ("pressure", truth[sample, :, :, 0, 0], "viridis", None),
+]
 pictures += [(f"|error|, {name}", each, "magma", limit) for name, each in wrong.items()]
 figure = plt.figure(figsize=(10, 4.6), layout="constrained")
 grid = figure.add_gridspec(2, 5)

@@ -68,7 +68,9 @@ figure = plt.figure(figsize=(11, 5.2), layout="constrained")
 for place, (name, movie) in enumerate(shown.items(), start=1):
     panel = figure.add_subplot(2, 2, place, projection="mollweide")
     field = movie[sample, :, :, hour - 1, vorticity].numpy()
-    drawn = panel.pcolormesh(longitudes, edges, field, cmap="RdBu_r", vmin=-limit, vmax=limit, rasterized=True)
+    drawn = panel.pcolormesh(
+        longitudes, edges, field, cmap="RdBu_r", vmin=-limit, vmax=limit, rasterized=True
+    )
     panel.set(title=f"vorticity, {name}", xticklabels=[], yticklabels=[])
 figure.colorbar(drawn, ax=figure.axes, shrink=0.6, location="left")
 panel = figure.add_subplot(2, 2, 4)

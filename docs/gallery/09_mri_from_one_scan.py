@@ -23,7 +23,15 @@ from mri.train import train
 
 knees = ensure(4, datasets_dir() / "knees-gallery", shape=(8, 96, 40), jobs=1)
 common = {"data": knees, "acc": 4.0, "num_train": 1, "echo": "1", "masks": 30}
-recipe = {"samples": 120, "batch_size": 2, "lr": 1e-3, "val_slices": 6, "shift": 0.05, "threads": 1, "resume": True}
+recipe = {
+    "samples": 120,
+    "batch_size": 2,
+    "lr": 1e-3,
+    "val_slices": 6,
+    "shift": 0.05,
+    "threads": 1,
+    "resume": True,
+}
 configs = {
     "mSENSE": TrainConfig(model="msense", name="gallery-msense", **common, **recipe),
     "MCS": TrainConfig(model="mcs", name="gallery-mcs", **common, **recipe, grad_clip=1.0),
@@ -37,7 +45,10 @@ for config in configs.values():
 (scan, *_) = find_source(configs["MCS"]).scans("test")
 mask = evaluation_masks([scan], 4.0, "poisson")[scan.scan_id]
 methods = {"SENSE": Predictor(build("sense", scan.matrix_shape[1:]))}
-methods |= {name: load(runs_dir() / "mri" / str(config.name) / "weights.safetensors") for name, config in configs.items()}
+methods |= {
+    name: load(runs_dir() / "mri" / str(config.name) / "weights.safetensors")
+    for name, config in configs.items()
+}
 truth = target(scan, 0)
 volumes = {name: method.reconstruct(scan, 0, mask) for name, method in methods.items()}
 scores = {name: quality(volume, truth) for name, volume in volumes.items()}

@@ -313,7 +313,9 @@ def test_tables_are_sorted_by_value_and_rows_switched_off(opened):
 
 def test_rows_on_show_are_copied_as_csv_in_their_order(opened):
     page = opened(0)
-    page.driver.execute_script("window.copied = []; copyText = async (text) => { copied.push(text); return true; };")
+    page.driver.execute_script(
+        "window.copied = []; copyText = async (text) => { copied.push(text); return true; };"
+    )
     page.driver.find_elements("css selector", "section.table th button")[1].click()
     page.driver.find_elements("css selector", "section.table tbody input")[1].click()
     page.driver.find_element("css selector", "section.table .copy").click()

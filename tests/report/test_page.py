@@ -39,7 +39,9 @@ def test_pictures_are_stored_to_sixteen_bits():
 
 def test_pictures_that_are_not_finite_are_stored_at_the_ends():
     values = np.array([[[0.5, np.nan, np.inf, -np.inf, 7.0]]])
-    assert unpacked(packed(values, 0.0, 1.0, missing=1.0), values.shape).tolist() == [[[32768, LEVELS, LEVELS, 0, LEVELS]]]
+    assert unpacked(packed(values, 0.0, 1.0, missing=1.0), values.shape).tolist() == [
+        [[32768, LEVELS, LEVELS, 0, LEVELS]]
+    ]
 
 
 def test_what_does_not_fit_is_thinned_evenly_and_the_page_says_so():
