@@ -62,7 +62,11 @@ for row, (name, movie) in enumerate({"truth": truth, **forecasts}.items()):
             movie[sample, :, :, step - 1, 0].T, origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit
         )
         panel.set(
-            xticks=[], yticks=[], title=f"step {step}" if row == 0 else "", ylabel="" if column else name
+            frame_on=False,
+            xticks=[],
+            yticks=[],
+            title=f"step {step}" if row == 0 else "",
+            ylabel="" if column else name,
         )
         panel.grid(False)
 panel = figure.add_subplot(grid[:, 3:])

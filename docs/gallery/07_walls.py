@@ -57,17 +57,15 @@ for name, config in configs.items():
 sample = 0
 wrong = {name: (answer - truth)[sample, :, :, 0, 0].abs() for name, answer in answers.items()}
 limit = max(float(each.max()) for each in wrong.values())
-pictures = [
-    ("permeability", given[sample, :, :, 0, 0], "cividis", None),
-    ("pressure", truth[sample, :, :, 0, 0], "viridis", None),
-]
+medium, pressure = (each[sample, :, :, 0, 0] for each in (given, truth))
+pictures = [("permeability", medium, "cividis", None), ("pressure", pressure, "viridis", None)]
 pictures += [(f"|error|, {name}", each, "magma", limit) for name, each in wrong.items()]
 figure = plt.figure(figsize=(10, 4.6), layout="constrained")
 grid = figure.add_gridspec(2, 5)
 for place, (title, field, colours, top) in zip((0, 5, 1, 2, 6), pictures, strict=True):
     panel = figure.add_subplot(grid[place // 5, place % 5])
     panel.imshow(field.T, origin="lower", cmap=colours, vmin=0 if top else None, vmax=top)
-    panel.set(xticks=[], yticks=[], title=title)
+    panel.set(frame_on=False, xticks=[], yticks=[], title=title)
     panel.grid(False)
 panel = figure.add_subplot(grid[:, 3:])
 for name, (places, profile) in profiles.items():

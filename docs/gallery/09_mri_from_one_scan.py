@@ -45,10 +45,8 @@ for config in configs.values():
 (scan, *_) = find_source(configs["MCS"]).scans("test")
 mask = evaluation_masks([scan], 4.0, "poisson")[scan.scan_id]
 methods = {"SENSE": Predictor(build("sense", scan.matrix_shape[1:]))}
-methods |= {
-    name: load(runs_dir() / "mri" / str(config.name) / "weights.safetensors")
-    for name, config in configs.items()
-}
+for name, config in configs.items():
+    methods[name] = load(runs_dir() / "mri" / str(config.name) / "weights.safetensors")
 truth = target(scan, 0)
 volumes = {name: method.reconstruct(scan, 0, mask) for name, method in methods.items()}
 scores = {name: quality(volume, truth) for name, volume in volumes.items()}

@@ -176,7 +176,8 @@ def _table(table: Table) -> str:
         rows.append(f"<tr>{switch}{''.join(cells)}</tr>")
     note = f"<p>{html.escape(table.note())}</p>" if table.note() else ""
     return (
-        f'<section class="table"><div class="scroll" tabindex=0><table><caption><span>{html.escape(table.caption)}</span></caption>'
+        f'<section class="table"><div class="scroll" tabindex=0><table>'
+        f"<caption><span>{html.escape(table.caption)}</span></caption>"
         f'<thead><tr><th scope="col"><span class="hidden">shown</span></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}"
         f'<p class="buttons"><button type=button class="copy">Copy shown rows as CSV</button> '

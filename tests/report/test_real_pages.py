@@ -1,6 +1,7 @@
-"""Pages that the commands write after real, small runs: every control changes what is seen, and the console stays empty."""
+"""Pages that commands write after real, small runs: every control changes what is seen, the console stays empty."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,13 +129,13 @@ def every_control(driver: Any, viewer: Any) -> list[str]:
         first = control.get_property("value")
         other = next(value for value in values if value != first)
         for value in (other, first):
-            if not changed(driver, viewer, lambda: driver.execute_script(SET, control, value)):
+            if not changed(driver, viewer, partial(driver.execute_script, SET, control, value)):
                 idle.append(f"{name} = {value}")
     for control in find("input[type=range]"):
         low, high = (control.get_attribute(end) for end in ("min", "max"))
         first = control.get_property("value")
         for value in (high if first != high else low, first):
-            if not changed(driver, viewer, lambda: driver.execute_script(SET, control, value)):
+            if not changed(driver, viewer, partial(driver.execute_script, SET, control, value)):
                 idle.append(f"{control.get_attribute('name')} = {value}")
     for control in [*find("input[type=checkbox]"), *find("button[name=flicker]"), *find("button[name=play]")]:
         for _ in range(2):
