@@ -62,6 +62,12 @@ def test_rather_fewer_samples_than_a_movie_of_a_few_frames():
     assert "the first 3 of 10" in small.thinned
 
 
+def test_a_page_stays_small_whatever_it_shows(tmp_path):
+    path = write(Page("Title", "a", "Simulated.", viewers=[viewer(40, 4, 200)]), tmp_path / "report.html")
+    assert 5e6 < path.stat().st_size < 15e6
+    assert "To keep this page small" in path.read_text()
+
+
 class Elements(HTMLParser):
     """The elements of a page that could load something, and the ends of its scripts."""
 
