@@ -69,13 +69,11 @@ def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
         lines = {name: spectrum(torch.from_numpy(movie)).numpy()[:, 1:] for name, movie in shown.items()}
         k = range(1, lines["truth"].shape[1] + 1)
         curves.append(Curves("energy", "wavenumber", k, lines, log_x=True))
-    if geometry.places:
-        profiles = {
-            name: _by_place(movie - truth, results[0]) for name, movie in zip(names, made, strict=True)
-        }
-        places = next(iter(profiles.values()))[0]
-        lines = {name: profile for name, (_, profile) in profiles.items()}
-        curves.append(Curves("r.m.s. error", geometry.place, places, lines))
+    positions = geometry.picture(results[0].test.grid.positions).numpy()
+    if geometry.places and positions.shape == truth.shape[1:]:
+        places, number = np.unique(positions, return_inverse=True)
+        lines = {name: _by_place(each - truth, number) for name, each in zip(names, made, strict=True)}
+        curves.append(Curves("r.m.s. error", geometry.place, places.tolist(), lines))
     latitudes = geometry.map_latitudes(results[0].test.grid.rows)
     return Stack(
         choice={"case": title, "sample": str(sample)},
@@ -90,10 +88,8 @@ def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
     )
 
 
-def _by_place(errors: np.ndarray, result: Result) -> tuple[list[float], np.ndarray]:
-    """Places, as the geometry measures them, and the root mean square error (frame, place) of pictures of errors."""
-    geometry, grid = result.test.geometry, result.test.grid
-    places, number = np.unique(geometry.picture(grid.positions).numpy(), return_inverse=True)
-    weights = np.bincount(number.ravel())
-    squares = [np.bincount(number.ravel(), frame.ravel() ** 2) / weights for frame in errors]
-    return places.tolist(), np.sqrt(squares)
+def _by_place(errors: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """The root mean square of pictures of errors (frame, place), by the number of the place of each of their points."""
+    points = number.ravel()
+    squares = [np.bincount(points, frame.ravel() ** 2) / np.bincount(points) for frame in errors]
+    return np.sqrt(squares)

@@ -12,10 +12,10 @@ import torch
 from skimage.data import shepp_logan_phantom
 from skimage.transform import resize
 
+from data.knee.calibration import MapEstimator
 from data.masks.generate import generate
 from data.masks.spec import MaskSpec
-from data.scans.fastmri.espirit import espirit_maps
-from data.scans.sense import Sense, fft2c
+from data.scans.sense import Sense, centre, fft2c
 from mri.models import build
 
 rng = np.random.default_rng(0)
@@ -33,10 +33,11 @@ kspace = full * mask
 
 # %%
 # Everything below needs only `kspace`. Where it is not zero it was sampled; coil sensitivities are estimated from the
-# middle of k-space, which the mask samples fully (ESPIRiT).
+# 24 x 24 points in the middle of k-space, which the mask samples fully (ESPIRiT).
 
 sampled = (kspace != 0).any(0)
-maps = torch.from_numpy(espirit_maps(kspace.numpy()))
+middle = centre(24, n)
+maps = MapEstimator((n, n))(kspace[None, :, middle, middle])[0]
 A = Sense(maps, sampled)
 zero_filled = A.adjoint(kspace)
 
