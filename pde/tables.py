@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from lab.significance import p_value
 from lab.table import Cell, Column, Score, Table
 from pde.config import TrainConfig
 from pde.metrics import correlation_time
@@ -62,7 +63,8 @@ def samples_table(results: Sequence[Result]) -> Table:
 def ratios_table(results: Sequence[Result]) -> Table | None:
     """The error of our model, in every setting, divided by that of each other one; None without the two kinds.
 
-    With several seeds of both, ± is the standard error over seeds. The paper's ratio stands below, where it has one.
+    With several seeds of both, ± is the standard error over seeds. p is that of Wilcoxon's signed-rank test on the test
+    samples, each with its mean over the seeds. The paper's ratio stands below, where it has one.
     """
     ours, titles = TrainConfig.model, cases(results)
     mine = [label for label in labels(results) if label.split(",")[0] == ours]
@@ -71,12 +73,15 @@ def ratios_table(results: Sequence[Result]) -> Table | None:
         return None
     columns = [Column("ratio", "error divided by that of another model")]
     columns += [Column(case, title, digits=2) for case, title in titles.items()]
-    table = Table(columns)
+    columns += [Column(f"p_{case}", f"p, {title}", extra=True) for case, title in titles.items()]
+    caption = "Ratios of errors: ± over seeds; p by Wilcoxon's signed-rank test over test samples, two-sided"
+    table = Table(columns, caption=caption)
     for label in mine:
         for other in others:
             row: dict[str, Cell] = {"ratio": f"{label} / {other}"}
             for case in titles:
                 row[case] = ratio(*(of_seeds(results, name, case) for name in (label, other)))
+                row[f"p_{case}"] = _chance(results, label, other, case)
             table.rows.append(row)
     if PAPER.keys() & titles.keys():
         table.rows.append({"ratio": f"{ours} / fno in the paper", **PAPER})
@@ -131,6 +136,17 @@ def of_seeds(results: Sequence[Result], label: str, case: str) -> Score | None:
         if (result.label, result.case) == (label, case):
             return Score.of(fmean(scores.errors) for scores in result.scores)
     return None
+
+
+def _chance(results: Sequence[Result], label: str, other: str, case: str) -> str | None:
+    """The p of two models on the same test samples; None where those are not the same."""
+    rows = [next((r for r in results if (r.label, r.case) == (name, case)), None) for name in (label, other)]
+    mine, theirs = rows
+    if mine is None or theirs is None or mine.test.describe() != theirs.test.describe():
+        return None
+    errors = [_over_seeds([scores.errors for scores in each.scores]) for each in (mine, theirs)]
+    p = p_value(*errors) if len(errors[0]) == len(errors[1]) else None
+    return None if p is None else f"{p:.2g}"
 
 
 def ratio(above: Score | None, below: Score | None) -> Score | None:

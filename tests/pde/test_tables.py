@@ -22,6 +22,7 @@ def result(
     nu: float = 1e-3,
     problem: str = "navier-stokes",
     regions: tuple[float | None, ...] = (),
+    data: str = "same",
 ) -> Result:
     """A row with the errors of one run per seed, and of each the error by region."""
     model = label.split(",")[0]
@@ -37,7 +38,9 @@ def result(
         for each, region in zip(errors, regions or (None,) * len(errors), strict=True)
     ]
     case = nu if about.case else None
-    test = cast(Any, SimpleNamespace(parameters={"nu": nu}, geometry=geometry))
+    test = cast(
+        Any, SimpleNamespace(parameters={"nu": nu}, geometry=geometry, describe=lambda: {"fingerprint": data})
+    )
     return Result(
         Row(label, tuple(runs)), about, about.case_name(case), about.case_title(case), 10, tuple(scores), test
     )
@@ -164,3 +167,14 @@ def test_horizons_are_steps_before_the_correlation_falls():
     assert table.rows[0]["energy"] == pytest.approx(1.5)
     assert table.rows[0]["steps"] == 4
     assert horizon_table([made]) is None
+
+
+def test_a_ratio_has_the_p_of_the_same_samples_paired():
+    errors = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    worse = [2 * error for error in errors]
+    table = ratios_table([result("mno", errors), result("fno", worse)])
+    assert table is not None
+    assert table.rows[0]["p_nu1e-3"] == "0.031"  # the least that six pairs can give, 2 / 2^6
+    apart = ratios_table([result("mno", errors), result("fno", worse, data="other")])
+    assert apart is not None
+    assert apart.rows[0]["p_nu1e-3"] is None
