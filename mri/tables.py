@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from lab.significance import p_value
 from lab.table import Cell, Column, Score, Table
 from mri.metrics import METRICS
 from mri.models import BASELINE
@@ -51,8 +52,6 @@ def few_shot_table(results: Sequence[Result], data: str) -> Table:
 
 def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
     """Differences to a reference at the same acceleration, scan by scan, with Wilcoxon's signed-rank test."""
-    from scipy.stats import wilcoxon
-
     rivals = sorted(results, key=lambda one: (not one.variant, one.num_train))
     references = {one.acc: one for one in rivals if one.model == reference}
     tested, echoes, scores = next(iter(METRICS)), _echoes(results), _score_columns(results, "Δ")
@@ -70,12 +69,11 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
         row = _setting(result)
         for echo in result.echoes:
             for name in METRICS:
-                theirs = references[result.acc].values(name, echo)
-                differences = [mine - theirs[scan] for scan, mine in result.values(name, echo).items()]
-                row[f"{name}_{echo}"] = Score.of(differences)
-                comparable = all(map(math.isfinite, differences)) and any(differences)
-                if name == tested and len(differences) > 1 and comparable:
-                    row[f"p_{echo}"] = f"{wilcoxon(differences).pvalue:.2g}"
+                mine, others = result.values(name, echo), references[result.acc].values(name, echo)
+                theirs = [others[scan] for scan in mine]
+                row[f"{name}_{echo}"] = Score.of(a - b for a, b in zip(mine.values(), theirs, strict=True))
+                chance = p_value(list(mine.values()), theirs) if name == tested else None
+                row[f"p_{echo}"] = None if chance is None else f"{chance:.2g}"
         table.rows.append(row)
     return table
 

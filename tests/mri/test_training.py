@@ -1,16 +1,15 @@
 """What training does, on small synthetic knees."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from data.scans.slices import SliceDataset, collate
+from lab.budget import Pace
 from lab.errors import UserError
 from lab.files import read_json
-from lab.trainer import Plan
 from mri.config import RECIPES, TrainConfig
 from mri.experiment import Reconstruction, normalised
 from mri.models.cg_sense import CgSense
@@ -22,7 +21,7 @@ from mri.predictor import load
 from mri.sampling import evaluation_masks, training_masks
 from mri.search import _examples, _losses, choose
 from mri.sources import Source, evenly
-from mri.train import budget, train
+from mri.train import plan_of, train
 
 SMALL = {
     "preset": "smoke",
@@ -194,20 +193,20 @@ def test_chosen_slices_cover_the_volume_and_keep_their_echoes(knees):
 
 def test_one_budget_of_samples_gives_fewer_epochs_to_more_scans(knees, workplace):
     def epochs(slices: int, **options: Any) -> int:
-        return budget(
-            SimpleNamespace(config=TrainConfig(**options)), SimpleNamespace(train=range(slices))
-        ).epochs
+        return plan_of(TrainConfig(**options), slices).epochs
 
     assert [epochs(slices, samples=96) for slices in (24, 48, 1000)] == [4, 2, 1]
     assert epochs(24, samples=96, epoch_steps=4, batch_size=8) == 3
-    assert epochs(24, epochs=7) == 7
+    assert plan_of(TrainConfig(epochs=7), 24) is None
     config, _ = run_of(knees, name="budget", samples=48)
     manifest = read_json(workplace / "runs/mri/budget/manifest.json")
     assert (config.epochs, manifest["plan"]["epochs"]) == (12, 2)
 
 
 def test_minutes_become_a_plan_that_the_manifest_keeps(knees, workplace, monkeypatch):
-    monkeypatch.setattr("lab.budget.fitting", lambda minutes, pace: Plan(2, round(1000 * minutes)))
+    monkeypatch.setattr("lab.budget.measure", lambda *_, **__: Pace(0.06, 0.01))
+    monkeypatch.setattr("lab.budget.Budget.next", lambda *_: 2)
     run_of(knees, name="minutes", minutes=0.003)
     manifest = read_json(workplace / "runs/mri/minutes/manifest.json")
-    assert manifest["plan"] == {"epochs": 2, "epoch_steps": 3}
+    assert manifest["plan"] == {"epochs": 2, "epoch_steps": [1, 2]}
+    assert manifest["steps"]["total"] == 3
