@@ -6,8 +6,12 @@ from lab.cli import main
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
+    from lightning.pytorch import Callback
+    from torch import Tensor
+
     from lab.trainer import Plan
     from mri.experiment import Reconstruction
+    from mri.models.parts.method import Method
     from mri.sources import Samples
 
 
@@ -19,9 +23,9 @@ def train(config: TrainConfig) -> dict[str, float]:
     from lab.console import say
     from lab.run import Run
     from lab.trainer import Plan, fit, prepare
-    from mri.experiment import Reconstruction, header
+    from mri.experiment import header
     from mri.models import MODELS, build
-    from mri.sampling import evaluation_masks, training_masks
+    from mri.sampling import training_masks
     from mri.search import choose
     from mri.sources import find_source, plane_of, samples
 
@@ -39,16 +43,44 @@ def train(config: TrainConfig) -> dict[str, float]:
         if best:
             say(f"{config.model}: {best['strength']:g} is the best strength on the training scans")
         if MODELS[config.model].learned:
-            fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
-            experiment = Reconstruction(method, config, masks, fixed)
+            experiment = supervised(method, config, masks, data)
             plan = Plan.stored(folder) or budget(experiment, data)
-            best = fit(experiment, data.train, data.validation, folder, collate=collate, plan=plan)
-            say(f"best validation error {best['error']:.5f} of the target's variance (epoch {best['epoch']})")
+            stopping = early_stopping(plan) if config.supervision == "zero-shot" else []
+            best = fit(
+                experiment,
+                data.train,
+                data.validation,
+                folder,
+                collate=collate,
+                plan=plan,
+                callbacks=stopping,
+            )
+            say(f"best validation error {best['error']:.5f} {experiment.unit} (epoch {best['epoch']})")
         else:
             weights.save(folder.weights, method, {**header(method, config), "best": best})
             folder.update(status="finished", best=best)
         say("python -m mri.eval scores the finished runs on the test scans")
     return best
+
+
+def supervised(method: "Method", config: TrainConfig, masks: "Tensor", data: "Samples") -> "Reconstruction":
+    """What the method is trained on: fully sampled images, or held-back samples of undersampled scans."""
+    from mri.experiment import Reconstruction
+    from mri.sampling import evaluation_masks
+    from mri.supervision import SelfSupervised, reserve
+
+    fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
+    if config.supervision == "full":
+        return Reconstruction(method, config, masks, fixed)
+    own = evaluation_masks(data.train_scans, config.acc, config.mask)
+    return SelfSupervised(method, config, own | fixed, reserve(fixed))
+
+
+def early_stopping(plan: "Plan") -> "list[Callback]":
+    """Stop when the validation error has not fallen for a third of the run; the best weights are kept anyway."""
+    from lightning.pytorch.callbacks import EarlyStopping
+
+    return [EarlyStopping("error", patience=max(2, plan.epochs // 3))]
 
 
 def budget(experiment: "Reconstruction", data: "Samples") -> "Plan":
