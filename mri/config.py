@@ -209,6 +209,9 @@ class EvalConfig:
     """Draw reconstructions and learned transforms; --figures false leaves them out."""
     export: Literal["none", "nifti"] = "none"
     """Write the reconstructed volumes of the scored scans too."""
+    uncertainty: bool = False
+    """Calibrate the uncertainty of every method that gradients trained on the validation scans of its data, keep that
+    beside its weights for mri.reconstruct --uncertainty, and report how often it holds on the scored scans."""
     threads: int | None = None
     """CPU threads (default: all)."""
 
@@ -230,6 +233,9 @@ class ReconstructConfig:
     acc: float | None = None
     """Acceleration to simulate (default: that of the training). 1: the scan is undersampled already, and
     what is not zero was sampled."""
+    uncertainty: bool = False
+    """Also write OUT-uncertainty.nii.gz: half the width of an interval that holds the magnitude in 90 % of the voxels.
+    The weights must have been calibrated by mri.eval --uncertainty; eight more reconstructions."""
     threads: int | None = None
     """CPU threads (default: all)."""
 

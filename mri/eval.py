@@ -55,6 +55,7 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     from lab.console import say, say_written
     from lab.files import write_text
     from lab.table import publish
+    from mri.coverage import coverage_figure, coverage_table
     from mri.figures import figures
     from mri.report import write
     from mri.scores import score_runs
@@ -69,9 +70,13 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     say(f"data: {data}, in {root}; {mask} sampling")
     results = score_runs(runs, scans, mask, folder / "scores", config.accs)
     tables = results_tables(results, data, config.against)
+    if config.uncertainty:
+        tables["uncertainty"] = coverage_table(results, scans, mask, data)
     written = publish(tables, folder)
     write_text(folder / "per_scan.csv", per_scan_csv(results))
     written.append(folder / "per_scan.csv")
+    if config.uncertainty and config.figures:
+        written.append(coverage_figure(results, scans[0], mask, folder))
     if config.figures:
         written += figures(results, scans[0], mask, folder, scans[0].origin)
         path = folder / "report.html"

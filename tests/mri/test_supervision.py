@@ -104,8 +104,8 @@ def test_misfit_is_the_published_loss_on_the_held_samples(problem):
     assert misfit(given.image, given.full, given.maps, held).max() < 1e-12
 
 
-SMALL = {"preset": "smoke", "model": "mcs", "options": {"iterations": 3}, "batch_size": 4, "threads": 1, "mask": "random",
-         "lr": 1e-3, "masks": 4, "val_slices": 4}  # fmt: skip
+SMALL = {"preset": "smoke", "model": "mcs", "options": {"iterations": 3}, "batch_size": 4, "threads": 1,
+         "mask": "random", "lr": 1e-3, "masks": 4, "val_slices": 4}  # fmt: skip
 
 
 def test_self_supervision_learns_to_predict_samples_of_another_knee(knees, workplace):
@@ -133,5 +133,5 @@ def test_a_scan_is_named_for_zero_shot_and_only_then(options):
 
 
 def test_an_unknown_scan_is_refused_with_those_there_are(knees):
-    with pytest.raises(UserError, match="no scan 'MTR_999'.*MTR_001"):
+    with pytest.raises(UserError, match=r"no scan 'MTR_999'.*MTR_001"):
         Source(knees).scan("MTR_999")
