@@ -87,6 +87,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
     package: ClassVar[str] = "mri"
     registry: ClassVar[Registry] = MODELS
     aliases: ClassVar[Mapping[str, str]] = {"n_train": "num_train"}
+    presets_by: ClassVar[str] = "model"
     placement: ClassVar[frozenset[str]] = ExperimentConfig.placement | {"data"}
 
     model: str = "msense"
@@ -141,6 +142,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
         above(self, 0, "minutes")
         if not 0 <= self.shift <= 0.5:
             raise UserError(f"--shift is a share of the field of view from 0 to 0.5, not {self.shift}.")
+        if self.supervision != "full":
+            settle(self, mixed_acc=None)  # a preset may name several, but a scan is sampled once
         if (self.scan is not None) != (self.supervision == "zero-shot"):
             raise UserError(
                 "--supervision zero-shot and --scan NAME go together: NAME is the scan to reconstruct."
