@@ -89,7 +89,8 @@ def attach_adapter(
         raise ValueError(f"select chooses no layer to adapt: {next(iter(reasons.values()))}.")
     taken = [c.layer for c in found if c.name in names]
     for layer in taken:  # before anything is frozen
-        resolve_blocks(*_weight(layer).shape[::-1], blocks)
+        out_features, in_features = _weight(layer).shape
+        resolve_blocks(in_features, out_features, blocks)
     rank = checks.whole(rank, "the rank of a Monarch operator", least=1)
     pairs = [(layer, MonarchAdapter(layer, blocks, rank)) for layer in taken]
     model.requires_grad_(False)

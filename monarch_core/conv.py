@@ -75,7 +75,8 @@ class MonarchConv1d(nn.Module):
             whole(n, "a length", least=1), whole(m, "a kernel size", least=1)
             if mode == "circular" and m > n:
                 raise ValueError(
-                    f"the kernel of a circular convolution is no longer than the signal, {n}; got {m}."
+                    "the kernel of a circular convolution is no longer than the signal; "
+                    f"got length {n} and kernel_size {m}."
                 )
         if checked_dtype(dtype, False, type(self).__name__).is_complex:
             raise TypeError(f"{type(self).__name__} is real; got dtype={dtype}.")

@@ -91,7 +91,8 @@ def dft2(
     >>> dft2((512, 160), inverse=True, norm="ortho", centered=True).num_parameters  # the paper's mSENSE
     57472
     """
-    shape = checks.pair(shape, "the shape (height, width)")
+    if len(checks.sizes(shape, "the shape of a transform")) != 2:
+        raise ValueError(f"dft2 takes a height and a width; got {shape}. For other dimensions use dftn.")
     return dftn(shape, inverse=inverse, norm=norm, centered=centered, blocks=blocks, pad=pad, dtype=dtype)
 
 

@@ -66,7 +66,7 @@ MISUSES = {
     "dct of nothing": (lambda: mc.dct(None), TypeError, "points of a transform should be a whole number"),
     "dst below 1": (lambda: mc.dst(-1), ValueError, "at least 1; got -1"),
     "hadamard of a word": (lambda: mc.hadamard("16"), TypeError, "whole number"),
-    "dft2 of a number": (lambda: mc.dft2(16), TypeError, "2 whole numbers; got 16"),
+    "dft2 of a number": (lambda: mc.dft2(16), TypeError, "whole numbers; got 16"),
     "kronecker of vectors": (lambda: mc.kronecker(torch.ones(2), torch.ones(2)), ValueError, "a matrix"),
     "circulant of a list": (lambda: mc.circulant([1.0, 2.0]), TypeError, "got list"),
     "convolution of a word": (lambda: mc.convolution(torch.ones(3), "a"), TypeError, "length of a signal"),
