@@ -17,6 +17,8 @@ from lab.files import atomic_path
 from lab.run import Run
 
 MARK = "monarch_lab"
+KEYS = ("epoch", "global_step", "loops", "callbacks", "state_dict", "optimizer_states", "lr_schedulers")
+"""What a checkpoint of Lightning has."""
 
 
 class Interrupted(Exception):
@@ -42,6 +44,8 @@ def check(path: Path) -> None:
         ) from error
     if not isinstance(content, dict) or MARK not in content:
         raise UserError(f"{path} was not written by this suite; point --name at one of its runs.")
+    if missing := [key for key in KEYS if key not in content]:
+        raise UserError(f"{path} lacks {', '.join(missing)}; delete it to start the run afresh.")
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
@@ -87,7 +91,11 @@ class Checkpoints(pl.Callback):
 
     def __init__(self, run: Run, signals: list[int]) -> None:
         self.run, self.signals = run, signals
+        self.restored = False
         self._saved = time.monotonic()
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self.restored = True  # whatever goes wrong before is the fault of the checkpoint
 
     def on_save_checkpoint(
         self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: dict[str, Any]

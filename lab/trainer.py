@@ -60,7 +60,10 @@ class Plan:
     def stored(cls, run: Run) -> Self | None:
         """The plan that a resumed run began with."""
         found = run.manifest.get("plan")
-        return None if found is None else cls(**found)
+        try:
+            return None if found is None else cls(**found)
+        except TypeError as error:
+            raise UserError(f"the plan in {run.folder / 'manifest.json'} is none: {found!r}.") from error
 
 
 def prepare(config: ExperimentConfig) -> None:
@@ -92,7 +95,8 @@ def fit(
     best = BestWeights(run)
     with caught_signals() as signals:
         observers = Metrics(run), best, ProgressReport(), *callbacks
-        own = [StepSeeds(config.seed), *observers, Checkpoints(run, signals)]
+        checkpoints = Checkpoints(run, signals)
+        own = [StepSeeds(config.seed), *observers, checkpoints]
         trainer = build_trainer(config, run, plan, own)
         samples = len(cast(Sized, train))
         batches = EpochBatches(samples, config.batch_size, config.seed, steps=plan.epoch_steps)
@@ -118,6 +122,13 @@ def fit(
             run.update(status="interrupted")
             say(f"{interruption}; everything is saved. Continue with:\n  {run.resume_command()}")
             sys.exit(interruption.status)
+        except Exception as error:
+            if resume_from is None or checkpoints.restored:
+                raise
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UserError(
+                f"{resume_from} does not fit this run ({reason[:200]}); delete it to start the run afresh."
+            ) from error
         finally:
             _leave_process_group()
     run.update(status="finished", best=best.best)
