@@ -138,6 +138,21 @@ class Hdf5File:
             names = list(entry)
         return {name: tuple(self.dataset(f"{group}/{name}").shape) for name in names}
 
+    def axis_names(self, name: str) -> list[str]:
+        """What the axes of a data set are called, by labels or by the scales attached to them; empty unless all are.
+
+        The attributes are read themselves: the library's own functions trust the sizes that a damaged file tells them.
+        """
+        entry, names = self.dataset(name), []
+        with self._explained(f"reading the axes of {name!r}"):
+            labels, scales = (entry.attrs.get(key, ()) for key in ("DIMENSION_LABELS", "DIMENSION_LIST"))
+            for axis in range(entry.ndim):
+                label = labels[axis] if axis < len(labels) else ""
+                if not label and axis < len(scales) and len(scales[axis]):
+                    label = str(self.file[scales[axis][0]].name or "").rpartition("/")[2]
+                names.append(label.decode() if isinstance(label, bytes) else str(label))
+        return names if all(names) else []
+
     def check(self, name: str, dtype: str, shape: Sequence[int | None]) -> tuple[int, ...]:
         """Return a data set's shape after comparing it and the type; None stands for any length above 0."""
         found = self.dataset(name)

@@ -14,13 +14,15 @@ class UserError(Exception):
 
 
 @contextmanager
-def readable(path: str | Path, remedy: str = "it is damaged or of another kind: fetch it again") -> Iterator[None]:
+def readable(
+    path: str | Path, remedy: str = "it is damaged: fetch it again"
+) -> Iterator[None]:
     """Whatever a file from elsewhere makes its parser raise within the block becomes one sentence that names it.
 
     >>> with readable("flow.h5"):
     ...     [].pop()
     Traceback (most recent call last):
-    lab.errors.UserError: flow.h5 cannot be read (pop from empty list); it is damaged or of another kind: fetch it again.
+    lab.errors.UserError: flow.h5 cannot be read (pop from empty list); it is damaged: fetch it again.
     """
     try:
         yield

@@ -57,7 +57,9 @@ class FinishedRun:
     def metrics(self) -> list[dict[str, float]]:
         """The rows of metrics.csv, as numbers."""
         path = self.folder / "metrics.csv"
-        with readable(path, "restore it, or move the run elsewhere"), path.open(encoding="utf-8") as file:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is not a regular file; restore it, or move the run elsewhere.")
+        with path.open(encoding="utf-8") as file, readable(path, "restore it, or move the run elsewhere"):
             rows = [
                 {key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file)
             ]

@@ -52,7 +52,7 @@ class Split:
         return {"input_names": list(inputs), "field_names": list(self.train.names), "interval": interval}
 
     def load(self, part: Fields) -> Samples:
-        """All samples of a part at once, at the resolution asked for; samples that nothing can be learned from raise."""
+        """All samples of a part at once, at the resolution asked for; those that teach nothing are refused."""
         samples = samples_of(part, self.problem)
         _refuse_empty(part, samples)
         return samples
@@ -76,7 +76,7 @@ def _refuse_empty(part: Fields, samples: Samples) -> None:
         for name, field in zip(names, values.unbind(-1), strict=False):
             if len(part) > 1 and field.min() == field.max():
                 raise UserError(
-                    f"{part.path}: {name} is {float(field.max()):g} everywhere, so that nothing can be learned from it; "
+                    f"{part.path}: {name} is {float(field.max()):g} everywhere, so that it teaches nothing; "
                     "give another file, or leave the field out."
                 )
 

@@ -1,4 +1,4 @@
-"""`python -m tests.crash`: kills, full disks, damaged files, odd surroundings; one table of what was tried and what held."""
+"""`python -m tests.crash`: kills, full disks, damaged files, odd surroundings; a table of what held."""
 
 import os
 import shutil
@@ -19,8 +19,8 @@ from lab.console import say
 from lab.errors import UserError
 from lab.files import write_text
 from lab.progress import Progress
-from lab.table import Table
 from lab.table import Column as C
+from lab.table import Table
 from tests.crash import kills, processes, readers, surroundings
 from tests.crash.commands import COMMANDS, LIBRARIES, make_inputs
 from tests.crash.specimens import uncovered
@@ -98,8 +98,7 @@ def campaign(config: CampaignConfig) -> None:
     started, ledger = time.monotonic(), Ledger()
     with tempfile.TemporaryDirectory(prefix="crash-") as folder, interposed() as counting:
         base = Path(folder).resolve()
-        start = (base, sys.path)
-        with ProcessPoolExecutor(config.jobs, get_context("spawn"), _begin, start) as pool:
+        with ProcessPoolExecutor(config.jobs, get_context("spawn"), _begin, (base,)) as pool:
             say("making the inputs")
             pool.submit(make_inputs, base / "inputs").result()
             if not counting:
@@ -119,8 +118,7 @@ def campaign(config: CampaignConfig) -> None:
         sys.exit(1)
 
 
-def _begin(base: Path, path: list[str]) -> None:
-    sys.path[:] = path
+def _begin(base: Path) -> None:
     preload(("torch", "torch.export", *LIBRARIES))
     _work(base).mkdir()
 
@@ -130,9 +128,14 @@ def _work(base: Path) -> Path:
     return base / f"worker-{os.getpid()}"
 
 
-def _tasks(pool: ProcessPoolExecutor, parts: Sequence[str], config: CampaignConfig, base: Path) -> Iterator[Task]:
+def _tasks(
+    pool: ProcessPoolExecutor, parts: Sequence[str], config: CampaignConfig, base: Path
+) -> Iterator[Task]:
     inputs = base / "inputs"
-    for part, function in ONE_BY_ONE.items():  # these mostly wait: first, so that they do so beside the others
+    for (
+        part,
+        function,
+    ) in ONE_BY_ONE.items():  # these mostly wait: first, so that they do so beside the others
         if part in parts:
             yield part, 0, _listed, (function, inputs, base)
     operations = {"kills": KILL, "full-disk": FULL}
@@ -187,7 +190,9 @@ def _fuzz(pool: ProcessPoolExecutor, config: CampaignConfig, base: Path, ledger:
             for future in done:
                 ledger.enter("fuzz", running.pop(future), future.result())
             passed = min(time.monotonic() - begun, 60 * config.minutes)
-            progress.advance(round(passed) - progress.done, tried=ledger.tried["fuzz"], failed=len(ledger.failed["fuzz"]))
+            progress.advance(
+                round(passed) - progress.done, tried=ledger.tried["fuzz"], failed=len(ledger.failed["fuzz"])
+            )
 
 
 def _plan(name: str, base: Path) -> tuple[int, str]:
@@ -222,7 +227,9 @@ def _nothing(wrong: list[str]) -> list[str]:
     return wrong
 
 
-def _listed(function: Callable[[Path, Path], Iterator[tuple[str, str]]], inputs: Path, base: Path) -> list[str]:
+def _listed(
+    function: Callable[[Path, Path], Iterator[tuple[str, str]]], inputs: Path, base: Path
+) -> list[str]:
     return [f"{name}: {said}" if said else "" for name, said in function(inputs, _work(base))]
 
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from tests.crash.trial import in_child, run_command
 
-FLOW = "data.navier_stokes --nu 1e-2 --final-time 12 --grid 16 --resolution 16 --precision float32 --workers 1"
+FLOW = (
+    "data.navier_stokes --nu 1e-2 --final-time 12 --grid 16 --resolution 16 --precision float32 --workers 1"
+)
 SMALL = "--num-samples 2 --resolution 8 --workers 1 --out made.h5"
 DEMO = "--preset smoke --epochs 2 --resume"
 PDE = "--preset smoke --nu 1e-2 --data {inputs}/flow.h5 --width 4 --modes 3"
@@ -40,7 +42,9 @@ class Command:
     def name(self) -> str:
         """The module, and the subcommand where it has several."""
         first = self.words.split()[1:2]
-        return " ".join([self.module, *(word for word in first if not word.startswith("-") and "." not in word)])
+        return " ".join(
+            [self.module, *(word for word in first if not word.startswith("-") and "." not in word)]
+        )
 
 
 COMMANDS = (

@@ -18,6 +18,7 @@ CHUNK = 10
 """Operations that one task tries."""
 UNCOMPARED = ("log.txt", ".lock")
 """A log tells what happened, kills included; locks are empty."""
+_MANIFEST = re.compile("<pre>.*?</pre>", re.DOTALL)
 _PID = re.compile(r"\.\d+\.tmp")
 
 
@@ -50,7 +51,9 @@ def try_operations(name: str, numbers: range, what: int, inputs: Path, work: Pat
     continued: set[str] = set()
     for number in numbers:
         set_up(command, inputs, place)
-        done = in_child(lambda n=number: _disturbed(command, n, what, inputs, place), place, seconds=command.seconds)
+        done = in_child(
+            lambda n=number: _disturbed(command, n, what, inputs, place), place, seconds=command.seconds
+        )
         kind = "killed at" if what == KILL else "disk full from"
         where = f"{name}, {kind} operation {number}"
         if what == KILL and done.status != -9:
@@ -62,7 +65,9 @@ def try_operations(name: str, numbers: range, what: int, inputs: Path, work: Pat
         state = digest(place)
         if state not in continued:
             continued.add(state)
-            wrong += [f"{where}, then continued: {each}" for each in _continued(command, inputs, place, reference)]
+            wrong += [
+                f"{where}, then continued: {each}" for each in _continued(command, inputs, place, reference)
+            ]
     return wrong
 
 
@@ -84,7 +89,9 @@ def differences(found: Path, wanted: Path) -> list[str]:
     """Files of two folders that are not the same."""
     names = {folder: {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} for folder in
              (found, wanted)}  # fmt: skip
-    compared = {folder: {name for name in names[folder] if Path(name).name not in UNCOMPARED} for folder in names}
+    compared = {
+        folder: {name for name in names[folder] if Path(name).name not in UNCOMPARED} for folder in names
+    }
     wrong = [f"{name} is missing" for name in sorted(compared[wanted] - compared[found])]
     wrong += [f"{name} is too much" for name in sorted(compared[found] - compared[wanted])]
     both = sorted(compared[found] & compared[wanted])
@@ -96,6 +103,8 @@ def _equal(one: Path, other: Path) -> bool:
         return True
     if one.name == "manifest.json":  # tells how often a run was continued
         return _without_sessions(one) == _without_sessions(other)
+    if one.suffix == ".html":  # shows the manifests
+        return _MANIFEST.sub("", one.read_text()) == _MANIFEST.sub("", other.read_text())
     return one.suffix == ".ckpt" and _same_content(one, other)  # torch writes the name of the file into it
 
 
@@ -116,7 +125,11 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor):
         return isinstance(other, torch.Tensor) and torch.equal(one, other)
     if isinstance(one, dict):
-        return isinstance(other, dict) and one.keys() == other.keys() and all(_same(one[k], other[k]) for k in one)
+        return (
+            isinstance(other, dict)
+            and one.keys() == other.keys()
+            and all(_same(one[k], other[k]) for k in one)
+        )
     if isinstance(one, list | tuple):
         return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)

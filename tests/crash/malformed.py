@@ -94,7 +94,10 @@ def _hdf5(path: Path) -> Iterator[tuple[str, Damage]]:
     for owner, name in attributes:
         for wrong in ATTRIBUTES:
             label = f"attribute {name} of {owner}: {wrong}"
-            yield label, lambda path, owner=owner, name=name, wrong=wrong: _attribute(path, owner, name, wrong)
+            yield (
+                label,
+                lambda path, owner=owner, name=name, wrong=wrong: _attribute(path, owner, name, wrong),
+            )
 
 
 def _put(path: Path, name: str, put: Callable[[h5py.File, str, Any], None]) -> None:
@@ -138,8 +141,12 @@ MEMBERS: dict[str, Callable[[h5py.File, str, Any], Any]] = {
     "group": lambda file, name, _: file.create_group(name),
     "link to nothing": lambda file, name, _: file.__setitem__(name, h5py.SoftLink("/nowhere")),
     "link to itself": lambda file, name, _: file.__setitem__(name, h5py.SoftLink(f"/{name}")),
-    "link to an absent file": lambda file, name, _: file.__setitem__(name, h5py.ExternalLink("absent.h5", "x")),
-    "link to a password file": lambda file, name, _: file.__setitem__(name, h5py.ExternalLink("/etc/passwd", "x")),
+    "link to an absent file": lambda file, name, _: file.__setitem__(
+        name, h5py.ExternalLink("absent.h5", "x")
+    ),
+    "link to a password file": lambda file, name, _: file.__setitem__(
+        name, h5py.ExternalLink("/etc/passwd", "x")
+    ),
     "named type": lambda file, name, _: file.__setitem__(name, np.dtype("f4")),
     "texts": lambda file, name, _: file.__setitem__(name, ["a", "b"]),
     "compound": lambda file, name, _: file.create_dataset(name, (3,), COMPOUND),
@@ -148,7 +155,9 @@ MEMBERS: dict[str, Callable[[h5py.File, str, Any], Any]] = {
     "seven axes": lambda file, name, _: file.__setitem__(name, np.zeros([1] * 7, "f4")),
     "nothing in it": lambda file, name, _: file.create_dataset(name, (0,), "f4"),
     "absurdly long": lambda file, name, _: file.create_dataset(name, (2**50,), "f8", chunks=(1024,)),
-    "absurd on every axis": lambda file, name, _: file.create_dataset(name, [2**15] * 4, "c8", chunks=(1, 8, 8, 8)),
+    "absurd on every axis": lambda file, name, _: file.create_dataset(
+        name, [2**15] * 4, "c8", chunks=(1, 8, 8, 8)
+    ),
     "complex": _array(lambda array: array + 1j),
     "one axis less": _array(lambda array: array[0]),
     "one axis more": _array(lambda array: array[None]),
@@ -220,7 +229,9 @@ def _changed(value: Any, place: tuple[Any, ...], change: Callable[[Any, Any], No
     return value
 
 
-def _entries(path: Path, load: Callable[[Path], Any], save: Callable[[Path, Any], None]) -> Iterator[tuple[str, Damage]]:
+def _entries(
+    path: Path, load: Callable[[Path], Any], save: Callable[[Path, Any], None]
+) -> Iterator[tuple[str, Damage]]:
     def at(place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Damage:
         return lambda path: save(path, _changed(load(path), place, change))
 
@@ -230,7 +241,10 @@ def _entries(path: Path, load: Callable[[Path], Any], save: Callable[[Path, Any]
         words = ".".join(map(str, place))
         yield f"{words}: absent", at(place, lambda owner, key: owner.__delitem__(key))
         for wrong, value in VALUES.items():
-            yield f"{words}: {wrong}", at(place, lambda owner, key, value=value: owner.__setitem__(key, value))
+            yield (
+                f"{words}: {wrong}",
+                at(place, lambda owner, key, value=value: owner.__setitem__(key, value)),
+            )
 
 
 def _json(path: Path) -> Iterator[tuple[str, Damage]]:
@@ -239,7 +253,9 @@ def _json(path: Path) -> Iterator[tuple[str, Damage]]:
     yield "two of them", _replaced(b"{}{}")
     yield "a number of 5000 digits", _replaced(b"9" * 5000)
     yield from _entries(
-        path, lambda path: json.loads(path.read_text()), lambda path, value: path.write_text(json.dumps(value)) and None
+        path,
+        lambda path: json.loads(path.read_text()),
+        lambda path, value: path.write_text(json.dumps(value)) and None,
     )
 
 
@@ -257,7 +273,12 @@ def _yaml(path: Path) -> Iterator[tuple[str, Damage]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, Damage]]:
-    for wrong, value in {"text": b"zzz", "nothing": b"", "NaN": b"nan", "too many": b"1,2,3,4,5,6,7,8,9,10,11,12"}.items():
+    for wrong, value in {
+        "text": b"zzz",
+        "nothing": b"",
+        "NaN": b"nan",
+        "too many": b"1,2,3,4,5,6,7,8,9,10,11,12",
+    }.items():
         for row in (0, 1):
             yield f"row {row}: {wrong}", lambda path, row=row, value=value: _row(path, row, value)
 
@@ -303,15 +324,18 @@ def _with_tensor(path: Path, tensor: Any) -> None:
 
 
 def _checkpoint(path: Path) -> Iterator[tuple[str, Damage]]:
-    yield from _entries(path, lambda path: torch.load(path, weights_only=True), lambda path, value: torch.save(value, path))
+    yield from _entries(
+        path, lambda path: torch.load(path, weights_only=True), lambda path, value: torch.save(value, path)
+    )
 
 
 def _arrays(path: Path, save: Callable[[Path, dict[str, Any]], None]) -> Iterator[tuple[str, Damage]]:
     names = list(_loaded(path))
     for name in names:
         for wrong, change in ARRAYS.items():
-            yield f"{name}: {wrong}", lambda path, name=name, change=change: save(
-                path, _with_array(_loaded(path), name, change)
+            yield (
+                f"{name}: {wrong}",
+                lambda path, name=name, change=change: save(path, _with_array(_loaded(path), name, change)),
             )
 
 

@@ -1,4 +1,4 @@
-"""Damaged files in front of the readers: each answers in one sentence or reads what is there, soon and within bounds."""
+"""Damaged files in front of the readers: each answers in one sentence or reads what is there, and soon."""
 
 import random
 import shutil
@@ -25,7 +25,9 @@ def try_malformed(name: str, numbers: range, inputs: Path, work: Path) -> list[s
     """Read the malformed files of these numbers; returns what went wrong."""
     specimen = named(name)
     wrong = []
-    for label, damage in islice(damages(_path(specimen, inputs, work)), numbers.start, numbers.stop, numbers.step):
+    for label, damage in islice(
+        damages(_path(specimen, inputs, work)), numbers.start, numbers.stop, numbers.step
+    ):
         done = _trial(specimen, damage, inputs, work, same_numbers=False)
         if complaint := _complaint(done, work):
             wrong.append(f"{name}, {label}: {complaint}")
@@ -37,7 +39,9 @@ def try_mutations(name: str, numbers: range, seed: int, inputs: Path, work: Path
     specimen = named(name)
     wrong = []
     for number in numbers:
-        done = _trial(specimen, mutation(f"{name}-{seed}-{number}"), inputs, work, same_numbers=specimen.checked)
+        done = _trial(
+            specimen, mutation(f"{name}-{seed}-{number}"), inputs, work, same_numbers=specimen.checked
+        )
         if complaint := _complaint(done, work):
             wrong.append(f"{name}, mutation {number} of seed {seed}: {complaint}")
     return wrong

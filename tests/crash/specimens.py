@@ -53,7 +53,11 @@ def read_fields(path: Path) -> str:
 def read_scan(path: Path) -> str:
     """The slices, the mask and the scale of a scan; a hash of the slices."""
     scan = scans_reader.open_scan(path)
-    found = [tensor for index in range(min(scan.num_slices, 2)) for tensor in scan.checked(index, scan.num_echoes - 1)]
+    found = [
+        tensor
+        for index in range(min(scan.num_slices, 2))
+        for tensor in scan.checked(index, scan.num_echoes - 1)
+    ]
     scan.mask(4)
     _ = scan.scale
     return hashlib.sha256(b"".join(tensor.resolve_conj().numpy().tobytes() for tensor in found)).hexdigest()
@@ -120,7 +124,11 @@ def _pool(root: Path) -> Any:
 
 def _make_fields(inputs: Path, folder: Path) -> Path:
     times = torch.arange(1.0, 4, dtype=torch.float64)
-    known: dict[str, Any] = {"inputs": ("vorticity",), "fingerprint": "0123456789abcdef", "parameters": {"nu": 1e-3}}
+    known: dict[str, Any] = {
+        "inputs": ("vorticity",),
+        "fingerprint": "0123456789abcdef",
+        "parameters": {"nu": 1e-3},
+    }
     layout = Layout("navier-stokes", ("vorticity",), Grid.of(Box(), 8), times, **known)
     samples = np.random.default_rng(0).standard_normal((3, 8, 8, 4, 1)).astype(np.float32)
     write_fields(folder / "flow.h5", layout, range(3), ((one[:, :, 0], one[:, :, 1:]) for one in samples))
@@ -139,7 +147,9 @@ def _make_old_fields(inputs: Path, folder: Path) -> Path:
 
 def _by_layout(name: str, write: Callable[[Path, np.ndarray], Path]) -> Specimen:
     values = np.random.default_rng(0).standard_normal((3, 8, 8, 5)).astype(np.float32)
-    return Specimen(f"fields: {write.__name__[6:]}", lambda _, folder: write(folder / name, values), read_fields)
+    return Specimen(
+        f"fields: {write.__name__[6:]}", lambda _, folder: write(folder / name, values), read_fields
+    )
 
 
 def _foreign() -> list[Specimen]:
@@ -215,11 +225,11 @@ SPECIMENS: tuple[Specimen, ...] = (
 )  # fmt: skip
 
 
-def uncovered(inputs: Path, folder: Path) -> list[str]:
+def uncovered(inputs: Path, folder: Path, specimens: tuple[Specimen, ...] = SPECIMENS) -> list[str]:
     """Formats of the registries that read none of the specimens."""
     missing = {kind.__name__ for kind in fields_reader.FORMATS}
     missing |= {type(form).__name__ for form in scans_reader.FORMATS}
-    for number, specimen in enumerate(SPECIMENS):
+    for number, specimen in enumerate(specimens):
         place = folder / str(number)
         place.mkdir(parents=True)
         path = specimen.make(inputs, place)

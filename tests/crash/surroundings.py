@@ -19,7 +19,16 @@ Try = tuple[str, str]
 
 def tries(inputs: Path, work: Path) -> Iterator[Try]:
     """All of them: words for each, and what went wrong."""
-    for each in (read_only, odd_names, variables, closed_output, narrow, colours, replaced_file, little_memory):
+    for each in (
+        read_only,
+        odd_names,
+        variables,
+        closed_output,
+        narrow,
+        colours,
+        replaced_file,
+        little_memory,
+    ):
         yield from each(inputs, work)
 
 
@@ -32,7 +41,11 @@ def _said(words: str, place: Path, wanted: int = 0, **changes: str) -> str:
 
 def read_only(inputs: Path, work: Path) -> Iterator[Try]:
     """Nobody may write here. The superuser may everywhere: a file stands where a folder should be, instead."""
-    for words in (DEMO, "data.darcy --num-samples 1 --resolution 8 --workers 1", "data.masks --count 1 --ky 32 --kz 24"):
+    darcy, masks = (
+        "data.darcy --num-samples 1 --resolution 8 --workers 1",
+        "data.masks --count 1 --ky 32 --kz 24",
+    )
+    for words in (DEMO, darcy, masks):
         place = fresh(work)
         if os.getuid() == 0:
             for name in ("runs", "datasets"):
@@ -62,7 +75,8 @@ def odd_names(inputs: Path, work: Path) -> Iterator[Try]:
 def variables(inputs: Path, work: Path) -> Iterator[Try]:
     """No HOME, the locale C, no TERM, an absurd COLUMNS."""
     bare = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    for words, more in (("HOME unset", {}), ("locale C", {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})):
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for words, more in (("HOME unset", {}), ("locale C", plain)):
         place = fresh(work)
         for command in (DEMO, "lab.demo.eval", f"data.fields show {inputs}/flow.h5 --out pictures"):
             done = subprocess.run(
@@ -70,7 +84,10 @@ def variables(inputs: Path, work: Path) -> Iterator[Try]:
             )
             output = (done.stdout + done.stderr).decode(errors="replace")
             wrong = done.returncode != 0 or "Traceback" in output
-            yield f"{command.split()[0]}, {words}", f"status {done.returncode}: {output[-300:]}" if wrong else ""
+            yield (
+                f"{command.split()[0]}, {words}",
+                f"status {done.returncode}: {output[-300:]}" if wrong else "",
+            )
     yield "COLUMNS is no number", _said(DEMO, fresh(work), COLUMNS="wide")
 
 
@@ -79,9 +96,13 @@ def closed_output(inputs: Path, work: Path) -> Iterator[Try]:
     for words in (DEMO, f"data.fields info {inputs}/flow.h5", "pde.models", "lab.demo.train --help"):
         place = fresh(work)
         line = f"{sys.executable} -m {words} 2>errors | head -1"
-        done = subprocess.run(["bash", "-c", line], cwd=place, env=environment(), capture_output=True, text=True)
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=place, env=environment(), capture_output=True, text=True
+        )
         errors = (place / "errors").read_text()
-        quiet = "Traceback" not in errors and "Exception ignored" not in errors and done.stdout.count("\n") == 1
+        quiet = (
+            "Traceback" not in errors and "Exception ignored" not in errors and done.stdout.count("\n") == 1
+        )
         yield f"{words.split()[0]} | head -1", "" if quiet else errors[-300:]
 
 
@@ -101,8 +122,8 @@ def colours(inputs: Path, work: Path) -> Iterator[Try]:
     import pty
 
     place, (outer, inner) = fresh(work), pty.openpty()
-    command = [sys.executable, "-m", *DEMO.split()]
-    process = subprocess.Popen(command, cwd=place, env=environment(NO_COLOR="1", TERM="xterm"), stdout=inner, stderr=inner)
+    command, variables = [sys.executable, "-m", *DEMO.split()], environment(NO_COLOR="1", TERM="xterm")
+    process = subprocess.Popen(command, cwd=place, env=variables, stdout=inner, stderr=inner)
     os.close(inner)
     output = b""
     while True:
@@ -125,8 +146,8 @@ def replaced_file(inputs: Path, work: Path) -> Iterator[Try]:
         place = fresh(work)
         copytree(inputs / "knees", place / "knees")
         words = "mri.train --preset smoke --data knees --epochs 400 --name a"
-        process = start(words, place)
-        wait_until(lambda place=place, process=process: (place / "runs/mri/a/metrics.csv").exists() or process.poll() is not None)
+        process, sign = start(words, place), place / "runs/mri/a/metrics.csv"
+        wait_until(lambda sign=sign, process=process: sign.exists() or process.poll() is not None)
         for scan in (place / "knees" / "files_recon_calib-24").iterdir():
             if kind == "replaced":
                 copy(scan, place / "new")
@@ -138,7 +159,10 @@ def replaced_file(inputs: Path, work: Path) -> Iterator[Try]:
         output = process.communicate(timeout=120)[0]
         wanted = (143,) if kind == "replaced" else (2, 143)
         wrong = process.returncode not in wanted or "Traceback" in output
-        yield f"a scan is {kind} while it is read", f"status {process.returncode}: {output[-300:]}" if wrong else ""
+        yield (
+            f"a scan is {kind} while it is read",
+            f"status {process.returncode}: {output[-300:]}" if wrong else "",
+        )
 
 
 def little_memory(inputs: Path, work: Path) -> Iterator[Try]:

@@ -56,7 +56,10 @@ class Outcome:
             return f"died of {signal.Signals(-self.status).name}: {self.last_line}"
         if "Traceback (most recent call last)" in self.output or self.status not in (0, REFUSED):
             return f"status {self.status}: {self.last_line}"
-        if self.status == REFUSED and sum(line.startswith("error: ") for line in self.output.splitlines()) != 1:
+        if (
+            self.status == REFUSED
+            and sum(line.startswith("error: ") for line in self.output.splitlines()) != 1
+        ):
             return f"not one sentence: {self.output[-300:]!r}"
         return ""
 
@@ -97,7 +100,9 @@ def preload(modules: tuple[str, ...]) -> None:
     for name in modules:
         import_module(name)
     torch.set_num_threads(1)
-    torch.export.export(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))  # imports for seconds when it is first called
+    torch.export.export(
+        torch.nn.Linear(1, 1), (torch.zeros(1, 1),)
+    )  # imports for seconds when it is first called
     manifest.git_state = lambda: None
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -105,7 +110,9 @@ def preload(modules: tuple[str, ...]) -> None:
     gc.freeze()  # so that a child's collections do not copy the parent's pages
 
 
-def in_child(work: Callable[[], Any], place: Path, *, seconds: float = 120, memory: int | None = None) -> Outcome:
+def in_child(
+    work: Callable[[], Any], place: Path, *, seconds: float = 120, memory: int | None = None
+) -> Outcome:
     """Do the work in a forked child whose current folder is `place`; `memory` bounds what it may allocate, in bytes."""
     started = time.monotonic()
     with tempfile.TemporaryFile() as said:

@@ -189,3 +189,16 @@ def test_files_without_checksums_are_read_as_before(tmp_path):
             del file[name]
             file.create_dataset(name, data=values, chunks=(1, *values.shape[1:]))
     assert torch.equal(open_fields(path).load(), before)
+
+
+def test_axes_are_named_by_labels_or_scales_or_not_at_all(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["u"], file["v"], file["w"] = (np.zeros((2, 3)) for _ in range(3))
+        for i, name in enumerate(("time", "x")):
+            file["u"].dims[i].label = name
+            file[f"axes/{name}"] = np.arange(2 + i)
+            file[f"axes/{name}"].make_scale(name)
+            file["v"].dims[i].attach_scale(file[f"axes/{name}"])
+        file["w"].dims[0].label = "time"
+    found = Hdf5File(tmp_path / "x.h5")
+    assert [found.axis_names(name) for name in "uvw"] == [["time", "x"], ["time", "x"], []]
