@@ -1,9 +1,10 @@
-"""HDF5 files for reading: opened late, once per process, with errors that name the file.
+"""HDF5 files: opened late, once per process, with errors that name the file; and new ones that survive a full disk.
 
 A file may come from anywhere and be damaged anyhow. Everything that is read passes through here, where its kind and
 size are checked before it is read, and whatever the library raises becomes one sentence.
 """
 
+import io
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -183,6 +184,42 @@ class Hdf5File:
             yield
         except RAISED as error:
             raise UserError(f"{self.path} is damaged: {doing} failed ({_brief(error)}); {AGAIN}") from error
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[h5py.File]:
+    """A new file to write; if that fails, as on a full disk, the block ends with an `OSError`.
+
+    Without this HDF5 would crash the process: it cannot close a file that it failed to write to.
+    """
+    with _Patient(path, "w+") as raw:
+        with h5py.File(raw, "w") as file:
+            yield file
+        if raw.failure is not None:
+            raise raw.failure
+
+
+class _Patient(io.FileIO):
+    """A file that HDF5 takes for one that never fails; what it failed at first is its `failure`."""
+
+    failure: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        left = memoryview(content).cast("B")
+        size = len(left)
+        try:
+            while left and self.failure is None:
+                left = left[super().write(left) :]
+        except OSError as error:
+            self.failure = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.failure = self.failure or error
+            return size or 0
 
 
 AGAIN = "fetch the file again."

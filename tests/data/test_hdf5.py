@@ -1,5 +1,10 @@
 """HDF5 files gone wrong: every reader answers with one sentence that names the file, and answers soon."""
 
+import errno
+import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,6 +194,29 @@ def test_files_without_checksums_are_read_as_before(tmp_path):
             del file[name]
             file.create_dataset(name, data=values, chunks=(1, *values.shape[1:]))
     assert torch.equal(open_fields(path).load(), before)
+
+
+@pytest.mark.parametrize("room", [0, 2048, 100_000])
+def test_a_full_disk_is_an_error_and_no_crash(tmp_path, room):
+    """In a process of its own, with all that HDF5 does at its end."""
+    script = f"""
+        import resource, sys
+        import numpy as np
+        from pathlib import Path
+        from data.hdf5 import new_file
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
+        try:
+            with new_file(Path("x.h5")) as file:
+                for i in range(20):
+                    file.create_dataset(f"d{{i}}", data=np.ones((50, 50)), chunks=(5, 50), fletcher32=True)
+        except OSError as error:
+            print(type(error).__name__, error.errno)
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"OSError {errno.EFBIG}\n", "")
 
 
 def test_axes_are_named_by_labels_or_scales_or_not_at_all(tmp_path):
