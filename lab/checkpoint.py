@@ -17,8 +17,18 @@ from lab.files import atomic_path
 from lab.run import Run
 
 MARK = "monarch_lab"
-KEYS = ("epoch", "global_step", "loops", "callbacks", "state_dict", "optimizer_states", "lr_schedulers")
+KEYS = {
+    "epoch": int,
+    "global_step": int,
+    "loops": dict,
+    "callbacks": dict,
+    "state_dict": dict,
+    "optimizer_states": list,
+    "lr_schedulers": list,
+}
 """What a checkpoint of Lightning has."""
+STATES = ("Metrics", "BestWeights")
+"""Callbacks without whose states a run would go on as another."""
 
 
 class Interrupted(Exception):
@@ -44,7 +54,11 @@ def check(path: Path) -> None:
         ) from error
     if not isinstance(content, dict) or MARK not in content:
         raise UserError(f"{path} was not written by this suite; point --name at one of its runs.")
-    if missing := [key for key in KEYS if key not in content]:
+    missing = [key for key, kind in KEYS.items() if not isinstance(content.get(key), kind)]
+    if not missing:
+        missing += [key for key in ("state_dict", "optimizer_states") if not content[key]]
+        missing += [name for name in STATES if not content["callbacks"].get(name)]
+    if missing:
         raise UserError(f"{path} lacks {', '.join(missing)}; delete it to start the run afresh.")
 
 

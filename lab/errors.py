@@ -14,9 +14,7 @@ class UserError(Exception):
 
 
 @contextmanager
-def readable(
-    path: str | Path, remedy: str = "it is damaged: fetch it again"
-) -> Iterator[None]:
+def readable(path: str | Path, remedy: str = "it is damaged: fetch it again") -> Iterator[None]:
     """Whatever a file from elsewhere makes its parser raise within the block becomes one sentence that names it.
 
     >>> with readable("flow.h5"):

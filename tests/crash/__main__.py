@@ -145,7 +145,7 @@ def _tasks(
             number, wrong = future.result()
             yield "kills", 0, _nothing, ([wrong] if wrong else [],)
             for part in set(operations) & set(parts):
-                for numbers in _chunks(range(1, number + 1, config.every), kills.CHUNK):
+                for numbers in _chunks(range(1, number + 1, config.every * command.every), kills.CHUNK):
                     yield part, len(numbers), _operations, (command.name, numbers, operations[part], base)
     if "malformed" in parts:
         missing = pool.submit(_uncovered, base).result()

@@ -1,4 +1,4 @@
-"""Several processes, and signals: two at once, parents that are killed, Ctrl-C, SIGTERM. Commands as people start them."""
+"""Several processes, and signals: two at once, killed parents, Ctrl-C, SIGTERM. Commands as people start them."""
 
 import os
 import shlex

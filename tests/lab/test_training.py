@@ -253,11 +253,12 @@ def test_two_processes_reach_the_loss_of_one(workplace, start, launcher):
     ("damage", "said"),
     [
         (lambda content: content.pop("loops"), "lacks loops"),
-        (lambda content: content.update(optimizer_states=[]), "does not fit this run"),
-        (lambda content: content.update(state_dict={}), "does not fit this run"),
-        (lambda content: content["callbacks"].update(Metrics={}), "does not fit this run"),
+        (lambda content: content.update(optimizer_states=[]), "lacks optimizer_states"),
+        (lambda content: content.update(state_dict={"x": torch.zeros(2)}), "does not fit this run"),
+        (lambda content: content["callbacks"].update(Metrics={}), "lacks Metrics"),
+        (lambda content: content["callbacks"].update(Metrics={"rows": []}), "does not fit this run"),
     ],
-    ids=["no loops", "no optimiser", "no weights", "no rows"],
+    ids=["no loops", "no optimiser", "other weights", "no metrics", "no time"],
 )
 def test_a_checkpoint_with_parts_missing_is_a_sentence(workplace, damage, said):
     demo("--name", "one", "--epochs", "2")
