@@ -70,7 +70,8 @@ class Scan(ABC):
         path = self._statistics_path()
         if not path.exists():
             write_json(path, {"file": str(self.path), "std": self._standard_deviation()})
-        return float(read_json(path)["std"])
+        with readable(path, "delete it and it is computed again"):
+            return float(read_json(path)["std"])
 
     @property
     def scale_is_known(self) -> bool:

@@ -9,7 +9,7 @@ from data.scans import sense_pairs
 from data.scans.sense import combine
 from lab.errors import UserError
 from monarch_core import GridMonarch, LinearOperator, Monarch, Product, Separable, dft2, grid_dft, in_pairs
-from mri.models.parts.method import LearnedTransform, Method, sense_flops
+from mri.models.parts.method import Candidate, LearnedTransform, Method, sense_flops
 
 Form = Literal["separable", "grid"]
 Weights = tuple[Tensor, Tensor]
@@ -59,9 +59,9 @@ class MSense(Method):
                 f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}: {error}"
             ) from error
 
-    def choose(self, candidate: float) -> None:
+    def choose(self, candidate: Candidate, echo: int | None = None) -> None:
         """Start at the inverse DFT times the separable weights nearest to density^-candidate."""
-        self._start(separable_compensation(self.density, candidate), len(self.operators))
+        self._start(separable_compensation(self.density, cast(float, candidate)), len(self.operators))
 
     def _start(self, weights: Weights | None, count: int) -> None:
         operators = (inverse_dft(self.plane, self.form, weights, self.dtype) for _ in range(count))
