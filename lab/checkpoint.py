@@ -12,7 +12,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from lab.errors import UserError
+from lab.errors import Stopped, UserError
 from lab.files import atomic_path
 from lab.run import Run
 
@@ -81,7 +81,7 @@ def caught_signals() -> Iterator[list[int]]:
 
     def remember(number: int, frame: FrameType | None) -> None:
         if received:
-            raise KeyboardInterrupt
+            raise Stopped(number)
         received.append(number)
 
     try:

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from lab.checks import flag
-from lab.errors import UserError, nearest
+from lab.errors import Stopped, UserError, nearest
 from lab.help import Formatter, group_actions, option_help, without_none
 from lab.manifest import program
 from lab.presets import apply_preset
@@ -56,13 +56,11 @@ def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None =
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped) as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would only disturb the end
-        print("interrupted", file=sys.stderr)  # noqa: T201
-        return 128 + signal.SIGINT
-    except Terminated:
-        print("terminated", file=sys.stderr)  # noqa: T201
-        return 128 + signal.SIGTERM
+        status = error.status if isinstance(error, Stopped) else 128 + signal.SIGINT
+        print("terminated" if status == 128 + signal.SIGTERM else "interrupted", file=sys.stderr)  # noqa: T201
+        return status
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1
@@ -73,17 +71,13 @@ def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None =
     return 0
 
 
-class Terminated(BaseException):
-    """SIGTERM came."""
-
-
 @contextmanager
 def terminated_cleanly() -> Iterator[None]:
     """Within the block SIGTERM unwinds as Ctrl-C does, so that temporary files and worker processes are removed."""
 
     def unwind(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends at once
-        raise Terminated
+        raise Stopped(number)
 
     try:
         before = signal.signal(signal.SIGTERM, unwind)

@@ -13,6 +13,17 @@ class UserError(Exception):
     """
 
 
+class Stopped(BaseException):
+    """A signal came that nothing waits for: everything unwinds, and the process ends with `status`.
+
+    No `KeyboardInterrupt`, which libraries catch, and no `Exception`, which mends nothing here.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by signal {number}")
+        self.status = 128 + number
+
+
 @contextmanager
 def readable(path: str | Path, remedy: str = "it is damaged: fetch it again") -> Iterator[None]:
     """Whatever a file from elsewhere makes its parser raise within the block becomes one sentence that names it.

@@ -15,7 +15,7 @@ from lab import manifest
 from lab.checks import flag
 from lab.config import ExperimentConfig, differences, write_yaml
 from lab.console import close_log, is_first_process, open_log, say
-from lab.errors import UserError
+from lab.errors import Stopped, UserError
 from lab.files import is_temporary, read_table, remove_leftovers, write_json
 from lab.locks import try_lock
 from lab.paths import plain_name, runs_dir
@@ -98,7 +98,9 @@ class Run:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         # SystemExit is how an interrupted run leaves, with its status already written.
-        if error is not None and not isinstance(error, SystemExit):
+        if isinstance(error, Stopped | KeyboardInterrupt):
+            self.update(status="interrupted")
+        elif error is not None and not isinstance(error, SystemExit):
             self.update(status="failed", error=f"{type(error).__name__}: {error}")
         self.close()
 
