@@ -190,13 +190,20 @@ class Hdf5File:
 def new_file(path: Path) -> Iterator[h5py.File]:
     """A new file to write; if that fails, as on a full disk, the block ends with an `OSError`.
 
-    Without this HDF5 would crash the process: it cannot close a file that it failed to write to.
+    Without this HDF5 would crash the process: it cannot close a file that it failed to write to. The version of the
+    format is the first with checksums in all that is not data, so that a flipped bit there is found too.
     """
     with _Patient(path, "w+") as raw:
-        with h5py.File(raw, "w") as file:
+        with h5py.File(raw, "w", libver="v110") as file:
             yield file
         if raw.failure is not None:
             raise raw.failure
+
+
+def checked_storage(chunk: Sequence[int], dtype: str = "f8") -> dict[str, Any]:
+    """How data is stored so that damage is found: a checksum per chunk, and NaN where a chunk cannot be found."""
+    missing = np.dtype(dtype).type(np.nan)
+    return {"dtype": dtype, "chunks": tuple(chunk), "fletcher32": True, "fillvalue": missing}
 
 
 class _Patient(io.FileIO):

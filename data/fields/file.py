@@ -26,7 +26,7 @@ from torch import Tensor
 
 from data.fields.geometry import Geometry, from_dict
 from data.fields.layout import Array, Grid, Layout
-from data.hdf5 import Hdf5File, new_file
+from data.hdf5 import Hdf5File, checked_storage, new_file
 from lab.errors import UserError
 from lab.files import atomic_path
 
@@ -98,11 +98,12 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
             file.attrs["geometry"] = json.dumps(layout.grid.geometry.to_dict())
             file.attrs["fingerprint"] = layout.fingerprint
             file.attrs["first_sample"], file.attrs["num_samples"] = numbers.start, len(numbers)
-            file["rows"], file["columns"], file["times"] = layout.grid.rows, layout.grid.columns, layout.times
+            vectors = {"rows": layout.grid.rows, "columns": layout.grid.columns, "times": layout.times}
+            for name, values in vectors.items():
+                file.create_dataset(name, data=values, **checked_storage(values.shape))
             made = {}
             for name, one in datasets.items():
-                shape, checked = (len(numbers), *one), {"chunks": (1, *one), "fletcher32": True}
-                made[name] = file.create_dataset(name, shape, "f4", **checked)
+                made[name] = file.create_dataset(name, (len(numbers), *one), **checked_storage((1, *one), "f4"))
             for i, (inputs, solution) in enumerate(samples):
                 made["solution"][i] = solution
                 if inputs is not None:

@@ -184,6 +184,25 @@ def test_a_flipped_bit_is_found_when_the_sample_is_read(tmp_path, name):
         found.load() if name == "solution" else found.load_inputs()
 
 
+def test_a_flipped_bit_anywhere_changes_no_number_in_silence(tmp_path):
+    path = tmp_path / "file.h5"
+    fields(path)
+    content, wanted = path.read_bytes(), open_fields(path)
+    samples, inputs = wanted.load(), wanted.load_inputs()
+    refused = 0
+    for place in range(0, len(content), 61):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        try:
+            found = open_fields(path)
+            assert torch.equal(found.load(), samples)
+            assert torch.equal(found.load_inputs(), inputs)
+            assert torch.equal(found.times, wanted.times)
+            assert (found.fingerprint, found.geometry) == (wanted.fingerprint, wanted.geometry)
+        except UserError:
+            refused += 1
+    assert refused > 50, "free space in the file is all that may change unnoticed"
+
+
 def test_files_without_checksums_are_read_as_before(tmp_path):
     path = tmp_path / "file.h5"
     fields(path)
