@@ -46,11 +46,11 @@ class Pace:
     def between(self, begin: float, end: float) -> float:
         """The mean seconds of a step between two shares of the run.
 
-        >>> Pace(1.0).then(Pace(2.0), since=0.4).between(0.25, 0.5)
-        1.4
+        >>> Pace(1.0).then(Pace(2.0), since=0.375).between(0.25, 0.5)
+        1.5
         """
         before = min(max((self.since - begin) / (end - begin), 0.0), 1.0)
-        return round(before * self.step + (1 - before) * (self.later or self.step), 12)
+        return before * self.step + (1 - before) * (self.later or self.step)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Budget:
 
     def pace(self, run: Run) -> Pace:
         """The pace of the trial, which a resumed run does not make again."""
-        if "pace" not in run.manifest:
-            run.update(pace=asdict(self.measure()))
-        return Pace(**run.manifest["pace"])
+        found = run.manifest.get("pace") or asdict(self.measure())
+        run.update(pace=found)
+        return Pace(**found)
 
     def first(self, pace: Pace) -> Plan:
         """The epochs, and the steps of the first of them.

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad as zero_pad
 
 from .linear_operator import LinearOperator
+from .pairs import traced
 
 
 class _Reordering(LinearOperator):
@@ -71,7 +72,7 @@ class _Reordered(torch.autograd.Function):
 
 
 def _reordered(x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
-    if torch.compiler.is_compiling() or x.device.type != "cpu":
+    if traced() or x.device.type != "cpu":
         return x.index_select(-1, index)
     reordered: Tensor = _Reordered.apply(x, index, inverse)  # type: ignore[no-untyped-call]
     return reordered

@@ -42,6 +42,7 @@ MODELS = Registry(
                 at_most=1000,
             ),
             Option("consistency", bool, False, "End with one step of data consistency, x + A^H(y - A x)."),
+            Option("rank", int, 1, "Separable pairs whose sum is the Monarch.", at_least=1, at_most=64),
             Option(
                 "decay_towards",
                 Literal["start", "zero"],
@@ -69,6 +70,12 @@ MODELS = Registry(
                 Literal["power", "soft"],
                 "power",
                 "Learn the exponents of the shrinkage, or shrink as soft thresholding does.",
+            ),
+            Option(
+                "grid",
+                Literal["acquired", "stored"],
+                "acquired",
+                "Work on the grid that was acquired, or on the stored one with its zero-padding.",
             ),
         ),
         title="MCS",

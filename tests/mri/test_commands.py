@@ -104,6 +104,7 @@ def test_models_are_listed_with_the_papers_parameters(capsys):
         (["--model", "mesnse"], "did you mean msense?"),
         (["--data", "nowhere"], "--data names nowhere, but there is no such folder."),
         (["--n-train", "99"], "99 scans are wanted"),
+        (["--form", "grid", "--rank", "2"], "--rank is a number of separable pairs"),
         (["--model", "mcs", "--patch", "7"], "--patch must be even, not 7"),
         (["--mixed-acc", "2,0.5"], "needs an acceleration of at least 1.5, not 0.5"),
         (
@@ -130,9 +131,10 @@ def test_eval_refuses_an_unknown_method_to_compare_with(workplace, capsys):
     assert "did you mean msense?" in capsys.readouterr().err
 
 
-def test_weights_of_another_size_are_refused(knees, workplace, capsys):
-    method = MSense((40, 24))
-    weights.save(Path("w.safetensors"), method, header(method, TrainConfig()))
+def test_weights_of_another_size_are_refused_where_they_cannot_be_resampled(knees, workplace, capsys):
+    config = TrainConfig(options={"form": "grid"})
+    method = MSense((40, 24), form="grid")
+    weights.save(Path("w.safetensors"), method, header(method, config))
     scan = load_scans(knees, "test").scans[0]
     words = ["--weights", "w.safetensors", "--input", str(scan.path), "--out", "x.nii"]
     assert run("python -m mri.reconstruct", {"": reconstruct}, words) == 2

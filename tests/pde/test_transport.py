@@ -355,3 +355,9 @@ def test_without_its_filter_the_transport_only_carries() -> None:
         filtered.filter.fill_(0.5)
     assert not torch.allclose(alone(field, velocities), filtered(field, velocities))
     assert not alone.resampled((12, 12)).filtered
+
+
+def test_velocities_in_half_precision_lead_to_the_same_places() -> None:
+    transport = Transport((64, 64), TORUS).float()
+    field, velocities = torch.randn(1, 64, 64, 1).float(), (0.3 * torch.randn(1, 64, 64, 4)).bfloat16()
+    assert torch.equal(transport(field, velocities), transport(field, velocities.float()))

@@ -31,6 +31,8 @@ REACH = 1 / 8
 """How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
 MARGIN = 3
 """Rows and columns beyond the grid that a spline may need."""
+HALF = (torch.bfloat16, torch.float16)
+"""In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
 TINY = 1e-20
 """Keeps the root of a square differentiable at zero."""
 
@@ -237,6 +239,8 @@ class Transport(nn.Module):
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
         if self.filtered:
             field = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
+        if velocities.dtype in HALF:
+            velocities = velocities.float()
         return self.surface.sample(field, self.surface.origins(velocities), exact=True)
 
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
@@ -290,8 +294,7 @@ def spline_values(coefficients: Tensor, place: Tensor) -> Tensor:
     interpolation (Sigg and Hadwiger 2005): four bilinear samplings, which every device has, instead of 16 points.
     """
     batch, channels, *sides = coefficients.shape
-    half = coefficients.dtype in (torch.bfloat16, torch.float16)  # would lose the place of a point
-    image = coefficients.float() if half else coefficients
+    image = coefficients.float() if coefficients.dtype in HALF else coefficients
     place = place.to(image.dtype)
     whole = place.detach().floor()
     t = place - whole
@@ -319,8 +322,7 @@ def bicubic_values(image: Tensor, place: Tensor) -> Tensor:
     The kernel that devices have (a = -0.75) is of first order between points, by up to a twentieth of the change from
     one point to the next; a network that learns its velocities learns to live with that.
     """
-    half = image.dtype in (torch.bfloat16, torch.float16)
-    values = image.float() if half else image
+    values = image.float() if image.dtype in HALF else image
     where = _from_minus_one(place.to(values.dtype), image.shape[-2:])
     sampled = grid_sample(
         values.mT, where, mode="bicubic", align_corners=True
