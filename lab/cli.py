@@ -8,18 +8,15 @@ A mistake is answered with one line and exit status 2.
 """
 
 import dataclasses
-import os
 import re
-import signal
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from lab.checks import flag
-from lab.errors import Stopped, UserError, nearest
+from lab.ending import status_of
+from lab.errors import UserError, nearest
 from lab.help import Formatter, group_actions, option_help, without_none
 from lab.manifest import program
 from lab.presets import apply_preset
@@ -42,52 +39,19 @@ def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None =
     The command "" is the one meant when the first word names no other.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    try:
-        with terminated_cleanly():
-            name, command = _choose(commands, words)
-            config = parse(
-                _config_class(command),
-                words[1:] if name else words,
-                prog=f"{prog} {name}".strip(),
-                command=command,
-                others=commands,
-            )
-            command(config)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
-        return 2
-    except (KeyboardInterrupt, Stopped) as error:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would only disturb the end
-        status = error.status if isinstance(error, Stopped) else 128 + signal.SIGINT
-        print("terminated" if status == 128 + signal.SIGTERM else "interrupted", file=sys.stderr)  # noqa: T201
-        return status
-    except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1
-    except OSError as error:  # not the fault of the program: a full disk, a folder that may not be read
-        place = f" ({error.filename})" if error.filename else ""
-        print(f"error: {error.strerror or error}{place}.", file=sys.stderr)  # noqa: T201
-        return 2
-    return 0
 
+    def parse_and_call() -> None:
+        name, command = _choose(commands, words)
+        config = parse(
+            _config_class(command),
+            words[1:] if name else words,
+            prog=f"{prog} {name}".strip(),
+            command=command,
+            others=commands,
+        )
+        command(config)
 
-@contextmanager
-def terminated_cleanly() -> Iterator[None]:
-    """Within the block SIGTERM unwinds as Ctrl-C does, so that temporary files and worker processes are removed."""
-
-    def unwind(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends at once
-        raise Stopped(number)
-
-    try:
-        before = signal.signal(signal.SIGTERM, unwind)
-    except ValueError:  # not in the main thread, where signals cannot be caught
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return status_of(parse_and_call)
 
 
 def parse(

@@ -103,7 +103,9 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
                 file.create_dataset(name, data=values, **checked_storage(values.shape))
             made = {}
             for name, one in datasets.items():
-                made[name] = file.create_dataset(name, (len(numbers), *one), **checked_storage((1, *one), "f4"))
+                made[name] = file.create_dataset(
+                    name, (len(numbers), *one), **checked_storage((1, *one), "f4")
+                )
             for i, (inputs, solution) in enumerate(samples):
                 made["solution"][i] = solution
                 if inputs is not None:

@@ -109,7 +109,7 @@ def killed_parents(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
 
 STOPPABLE = {
     "lab.demo.train": (LONG_DEMO, "runs/demo/long/metrics.csv"),
-    "data.navier_stokes": (f"{SLOW_FLOW} --workers 1 --out x.h5", ".x.*.parts"),
+    "data.navier_stokes": (f"{SLOW_FLOW} --workers 1 --out x.h5", ".x.*.lock"),
     "data.knee": (f"{SLOW_KNEES} --jobs 1", "datasets/masks"),
     "data.masks": ("data.masks --count 5000 --ky 416 --kz 80", "datasets/masks/*/*.npz"),
     "pde.train": ("pde.train --preset smoke --data {inputs}/flow.h5 --nu 1e-2 --epochs 3000 --name long",

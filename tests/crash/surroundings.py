@@ -1,17 +1,16 @@
 """Surroundings that are not as on the developer's machine, one try each; real commands."""
 
 import os
-import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import copy, copytree, rmtree
+from shutil import copy, copytree
 
 from tests.crash.processes import environment, fresh, start, wait_until
-from tests.crash.trial import ROOT, in_child
+from tests.crash.trial import ROOT, in_child, run_command
 
 DEMO = "lab.demo.train --preset smoke --epochs 1 --name a"
 Try = tuple[str, str]
@@ -166,15 +165,9 @@ def replaced_file(inputs: Path, work: Path) -> Iterator[Try]:
 
 
 def little_memory(inputs: Path, work: Path) -> Iterator[Try]:
-    """Two DataLoader workers, and memory for none of their batches: a sentence, and nothing that goes on."""
-    place = fresh(work)
-
-    def train() -> int:
-        from tests.crash.trial import run_command
-
-        resource.setrlimit(resource.RLIMIT_NPROC, resource.getrlimit(resource.RLIMIT_NPROC))
-        return run_command(f"{DEMO} --num-workers 2")
-
-    done = in_child(train, place, seconds=120, memory=600 * 2**20)
-    yield "two DataLoader workers under a memory limit", done.complaint
-    rmtree(place, ignore_errors=True)
+    """Two DataLoader workers, and less and less memory: they work, or there is one sentence."""
+    for megabytes in (1000, 100, 30, 10, 3):
+        place = fresh(work)
+        words = f"{DEMO} --num-workers 2"
+        done = in_child(lambda words=words: run_command(words), place, seconds=120, memory=megabytes * 2**20)
+        yield f"two DataLoader workers and {megabytes} MB", done.complaint

@@ -1,8 +1,6 @@
 """The command line: where values come from, and what a mistake is answered with."""
 
 import importlib
-import os
-import signal
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, dataclass, field
@@ -14,7 +12,6 @@ import pytest
 from lab import cli, presets
 from lab.config import ExperimentConfig, as_plain_dict, write_yaml
 from lab.errors import UserError, nearest
-from lab.files import atomic_path
 from lab.registry import Entry, Option, Registry
 
 
@@ -366,46 +363,3 @@ def test_the_package_py_pde_is_refused_with_a_sentence(tmp_path, root):
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert result.returncode != 0
     assert "py-pde 0.50 is installed here" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("raised", "status", "said"),
-    [
-        (OSError(28, "No space left on device", "runs/x"), 2, "error: No space left on device (runs/x).\n"),
-        (KeyboardInterrupt(), 130, "interrupted\n"),
-    ],
-)
-def test_what_the_system_refuses_is_a_sentence(capsys, raised, status, said):
-    def command(config: Options) -> None:
-        raise raised
-
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        assert cli.run("python -m pde.train", {"": command}, []) == status
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert capsys.readouterr().err == said
-
-
-@pytest.mark.skipif(os.name != "posix", reason="elsewhere SIGTERM ends a process at once")
-def test_sigterm_unwinds_every_command(capsys, tmp_path):
-    def command(config: Options) -> None:
-        with atomic_path(tmp_path / "result.txt") as temporary:
-            temporary.write_text("half")
-            signal.raise_signal(signal.SIGTERM)
-
-    before = signal.getsignal(signal.SIGTERM)
-    assert cli.run("python -m pde.train", {"": command}, []) == 143
-    assert capsys.readouterr().err == "terminated\n"
-    assert signal.getsignal(signal.SIGTERM) is before
-    assert os.listdir(tmp_path) == []
-
-
-def test_output_that_nobody_reads_any_more_ends_a_command_quietly(root):
-    words = [sys.executable, "-m", "lab.demo.models"]
-    with subprocess.Popen(
-        words, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
-    assert process.returncode in (1, 141)
