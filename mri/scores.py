@@ -95,9 +95,9 @@ def score_runs(
     """
     apart = ("acc", "num_train", "scan")
     trained = rows((run for run in runs if run.model != BASELINE), TrainConfig, apart=apart)
-    accelerations = sorted({acc for run in runs for acc in accs or trained_accelerations(run)})
+    accelerations = sorted({acc for run in runs for acc in accs or scored_at(run)})
     masks = {acc: evaluation_masks(scans, acc, kind) for acc in accelerations}
-    wanted = [(row, accs or trained_accelerations(row.runs[0]), _concerned(row, scans)) for row in trained]
+    wanted = [(row, accs or scored_at(row.runs[0]), _concerned(row, scans)) for row in trained]
     slices = sum(len(row.runs) * len(at) * _slices(concerned) for row, at, concerned in wanted)
     results: dict[tuple[str, float, int], Result] = {}
     with Progress(slices + len(accelerations) * _slices(scans), "scoring", unit="slice") as progress:
@@ -122,11 +122,6 @@ def score_runs(
     )
 
 
-def trained_accelerations(run: FinishedRun) -> list[float]:
-    """The accelerations of the masks that a run was trained on."""
-    return [float(acc) for acc in run.config.get("mixed_acc") or [run.config["acc"]]]
-
-
 def _concerned(row: Row, scans: Sequence[Scan]) -> list[Scan]:
     """The scans that a row is scored on: all, or the one that it was trained to reconstruct."""
     own = row.config.get("scan")
@@ -135,6 +130,11 @@ def _concerned(row: Row, scans: Sequence[Scan]) -> list[Scan]:
 
 def _slices(scans: Sequence[Scan]) -> int:
     return sum(scan.num_slices * scan.num_echoes for scan in scans)
+
+
+def scored_at(run: FinishedRun) -> list[float]:
+    """The accelerations that a run was trained for, and is scored at."""
+    return sorted({float(run.config["acc"]), *map(float, run.config.get("mixed_acc") or ())})
 
 
 def _scores(
