@@ -70,7 +70,7 @@ def supervised(method: "Method", config: TrainConfig, masks: "Tensor", data: "Sa
     if config.supervision == "full":
         return Reconstruction(method, config, masks, fixed)
     own = evaluation_masks(data.train_scans, config.acc, config.mask)
-    return SelfSupervised(method, config, own | fixed, reserve(fixed))
+    return SelfSupervised(method, config, own | fixed, reserve(fixed, method.density))
 
 
 def early_stopping(epochs: int) -> "list[Callback]":
