@@ -38,15 +38,15 @@ def acceleration_table(results: Sequence[Result], data: str) -> Table:
 
 
 def few_shot_table(results: Sequence[Result], data: str) -> Table:
-    """Rows N x method at the acceleration with the most values of N; empty where nothing was trained on several N."""
-    trained: dict[float, set[int]] = {one.acc: set() for one in results}
+    """Rows N x method at the acceleration with the most of them; empty where nothing was trained on several N."""
+    trained: dict[float, set[tuple[str, int]]] = {one.acc: set() for one in results}
     for one in results:
-        trained[one.acc] |= {one.num_train} if one.learned else set()
+        trained[one.acc] |= {(one.label, one.num_train)} if one.learned else set()
     acc = max(trained, key=lambda acc: len(trained[acc]))
     shown = [one for one in results if one.acc == acc and (one.learned or one.model == BASELINE)]
     rows = [_cells(one) for one in sorted(shown, key=lambda one: one.num_train)]
     caption = f"Number of training scans N at acceleration {acc:g} ({data}): mean ± standard error over scans"
-    several = len(trained[acc]) > 1
+    several = len({num_train for _, num_train in trained[acc]}) > 1
     return Table([N, METHOD, *_score_columns(results)], rows if several else [], caption, group="n")
 
 
@@ -69,11 +69,12 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
         row = _setting(result)
         for echo in result.echoes:
             for name in METRICS:
-                mine, reference_scores = result.values(name, echo), references[result.acc].values(name, echo)
-                theirs = [reference_scores[scan] for scan in mine]
+                mine, known = result.values(name, echo), references[result.acc].values(name, echo)
+                theirs = [known[scan] for scan in mine]
                 row[f"{name}_{echo}"] = Score.of(a - b for a, b in zip(mine.values(), theirs, strict=True))
-                chance = p_value(list(mine.values()), theirs) if name == tested else None
-                row[f"p_{echo}"] = None if chance is None else f"{chance:.2g}"
+                if name == tested:
+                    chance = p_value(list(mine.values()), theirs)
+                    row[f"p_{echo}"] = None if chance is None else f"{chance:.2g}"
         table.rows.append(row)
     return table
 

@@ -7,11 +7,16 @@ from statistics import fmean
 from lab.significance import p_value
 from lab.table import Cell, Column, Score, Table
 from pde.config import TrainConfig
+from pde.metrics import correlation_time
 from pde.problems import OWN
 from pde.scores import Result
 
 PAPER = {"nu1e-3": 0.59, "nu1e-4": 0.81, "nu1e-5": 0.88}
 """The error of the Monarch Neural Operator over FNO's in Dao et al. (2022), 1000 trajectories."""
+
+
+CORRELATIONS = (0.95, 0.8)
+"""Levels of the correlation with the truth that tables of horizons have."""
 
 
 def results_table(results: Sequence[Result]) -> Table:
@@ -97,6 +102,31 @@ def places_table(results: Sequence[Result]) -> Table | None:
             known = [value for scores in result.scores if (value := scores.regions[name]) is not None]
             row[name] = Score.of(known) if known else None
         table.rows.append(row)
+    return table
+
+
+def horizon_table(results: Sequence[Result]) -> Table | None:
+    """How long forecasts follow the truth, in steps, and what energy is left; None where nothing is forecast."""
+    results = [result for result in results if result.scores[0].correlations]
+    if not results:
+        return None
+    caption = "Steps until the correlation with the truth falls below a level: mean ± standard error over test samples"
+    columns = [Column("model"), Column("case", extra=True)]
+    columns += [Column(f"correlation {level:g}", digits=1, better="higher") for level in CORRELATIONS]
+    columns += [Column("steps", "of steps")]
+    flows = any(result.scores[0].energy for result in results)
+    columns += [Column("energy", "energy at the end over the true one", digits=3)] if flows else []
+    table = Table(columns, caption=caption, group="case")
+    for case in cases(results):
+        for result in (each for each in results if each.case == case):
+            row: dict[str, Cell] = {"model": result.label, "case": result.title}
+            for level in CORRELATIONS:
+                times = [correlation_time(scores.correlations, level) for scores in result.scores]
+                row[f"correlation {level:g}"] = Score.of(_over_seeds([[*map(float, each)] for each in times]))
+            row["steps"] = len(result.scores[0].correlations[0])
+            if result.scores[0].energy:
+                row["energy"] = fmean(scores.energy[-1] / scores.true_energy[-1] for scores in result.scores)
+            table.rows.append(row)
     return table
 
 
