@@ -8,7 +8,7 @@ from data.scans.format import Format
 from data.scans.scan import Scan
 from data.scans.selection import Selection, Shape
 from data.scans.skm_tea.format import ROOT_VARIABLE, SkmTea
-from lab.errors import UserError
+from lab.errors import UserError, readable
 
 FORMATS: tuple[Format, ...] = (SkmTea(), FastMri())
 """Tried in this order; the first that owns a file or folder reads it."""
@@ -17,9 +17,10 @@ FORMATS: tuple[Format, ...] = (SkmTea(), FastMri())
 def open_scan(path: str | Path) -> Scan:
     """The scan in a file, of whatever format."""
     path = Path(path)
-    for form in FORMATS:
-        if form.owns_file(path):
-            return form.open(path)
+    with readable(path):
+        for form in FORMATS:
+            if form.owns_file(path):
+                return form.open(path)
     if not path.exists():
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
     raise UserError(

@@ -5,9 +5,10 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from lab.errors import UserError
+from lab.errors import UserError, readable
 from lab.files import fingerprint, read_json, write_json
 from lab.paths import datasets_dir
 
@@ -38,6 +39,18 @@ class Scan(ABC):
     def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
         """K-space, maps and target of one slice and echo."""
 
+    def checked(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
+        """What `read` gives, if it can be used: all numbers are finite."""
+        with readable(self.path):
+            found = self.read(slice_index, echo)
+        for name, values in zip(("k-space", "coil maps", "target"), found, strict=True):
+            if not torch.isfinite(torch.view_as_real(values)).all():
+                raise UserError(
+                    f"{self.path}: the {name} of slice {slice_index}, echo {echo + 1} contain NaN or infinity; "
+                    "the file is damaged, make or copy it again."
+                )
+        return found
+
     def read_target(self, slice_index: int) -> np.ndarray:
         """The targets of a slice, all echoes, in any order of axes; a format may know a faster way."""
         return np.stack([self.read(slice_index, echo)[2].numpy() for echo in range(self.num_echoes)])
@@ -57,7 +70,8 @@ class Scan(ABC):
         path = self._statistics_path()
         if not path.exists():
             write_json(path, {"file": str(self.path), "std": self._standard_deviation()})
-        return float(read_json(path)["std"])
+        with readable(path, "delete it and it is computed again"):
+            return float(read_json(path)["std"])
 
     @property
     def scale_is_known(self) -> bool:
