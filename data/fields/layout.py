@@ -24,8 +24,10 @@ class Grid:
 
     @classmethod
     def of(cls, geometry: Geometry, rows: int, columns: int | None = None) -> "Grid":
-        """The usual grid of so many points."""
-        return cls(geometry, *geometry.coordinates(rows, rows if columns is None else columns))
+        """The usual grid of so many points; without a number of columns, as many as rows, or one of a line."""
+        if columns is None:
+            columns = rows if "y" in geometry.axes else 1
+        return cls(geometry, *geometry.coordinates(rows, columns))
 
     @property
     def resolution(self) -> tuple[int, int]:

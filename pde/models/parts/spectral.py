@@ -91,7 +91,7 @@ class SpectralOperator(Model):
             if isinstance(module, PlaneTransform):
                 reason = module.not_resampled_because((rows, columns))
             elif isinstance(module, AxisTransform):
-                reason = module.not_resampled_because(min(rows, columns))
+                reason = module.not_resampled_because(min(n for n in (rows, columns) if n > 1))
             else:
                 continue
             if reason:
