@@ -1,9 +1,10 @@
 """A trained model in use: the scaling of its fields, and many steps out of one."""
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,10 @@ from pde.models.parts.model import Model
 from pde.models.parts.resolution import Resolution, shown, sides
 
 
+BEYOND = 0.1
+"""How far beyond the range of the training data a value may lie, as a share of that range."""
+
+
 class Predictor(nn.Module, ABC):
     """From what is given of a sample to what is wanted, both (batch, row, column, frame, field).
 
@@ -28,6 +33,11 @@ class Predictor(nn.Module, ABC):
     std: Tensor
     in_frames: int = 1
     """Frames that the network sees."""
+    constants: int = 0
+    """Fields that are given beside those that are forecast, and stay as they are."""
+    low: Tensor | None = None
+    high: Tensor | None = None
+    """The least and the largest value of each field in the training data, where they are known."""
 
     def __init__(self, net: Model, fields: int, scales: dict[str, float]) -> None:
         super().__init__()
@@ -38,6 +48,24 @@ class Predictor(nn.Module, ABC):
     @abstractmethod
     def predict(self, given: Tensor, frames: int) -> Tensor:
         """The `frames` wanted frames."""
+
+    @torch.inference_mode()
+    def forecast(self, given: Tensor, steps: int) -> "Forecast":
+        """The `steps` frames after the given ones, without gradients, and when each sample left the training range.
+
+        A sample has left it where a value lies further outside of what the training data spans than a tenth of that
+        span, or is not finite: from there on the model extrapolates. A warning says so, too.
+        """
+        frames = self.predict(given, steps)
+        left = left_after(frames, self.low, self.high)
+        if left is not None and (left > 0).any():
+            gone = left[left > 0]
+            warnings.warn(
+                f"{len(gone)} of {len(left)} forecasts leave the range of the training data, the first at step "
+                f"{int(gone.min())} of {steps}; from there on the model extrapolates.",
+                stacklevel=3,
+            )
+        return Forecast(frames, left)
 
     @property
     def input_scale(self) -> tuple[Tensor, Tensor]:
@@ -73,32 +101,71 @@ class Forecaster(Predictor):
         next = last + s * net((frames - mean) / std)      residual
         next = mean + std * net((frames - mean) / std)    otherwise
 
-    A network that carries its fields gives the carried frame, in place of the last, and what is added to it.
+    A network that carries its fields gives the carried frame, in place of the last, and what is added to it. Constants
+    stand behind the fields of a frame; the network sees them once, in front of all frames, and the next frame has the
+    same.
 
     Without `normalise_like` (the fno recipe) mean is 0 and std is 1.
     """
 
     change: Tensor
+    constant_mean: Tensor
+    constant_std: Tensor
 
-    def __init__(self, net: Model, in_frames: int, residual: bool, fields: int = 1) -> None:
+    def __init__(
+        self, net: Model, in_frames: int, residual: bool, fields: int = 1, constants: int = 0
+    ) -> None:
         super().__init__(net, fields, {"mean": 0.0, "std": 1.0, "change": 1.0})
-        self.in_frames, self.residual = in_frames, residual
+        self.in_frames, self.residual, self.constants = in_frames, residual, constants
+        if constants:
+            self.register_buffer("constant_mean", torch.zeros(constants))
+            self.register_buffer("constant_std", torch.ones(constants))
 
-    def normalise_like(self, trajectories: Tensor) -> None:
-        """Take mean and spread of each field, and of its changes, from (sample, row, column, frame, field)."""
-        self.mean, self.std = of_each_field(torch.mean, trajectories), of_each_field(torch.std, trajectories)
-        self.change = of_each_field(torch.std, trajectories[..., 1:, :] - trajectories[..., :-1, :])
+    @property
+    def input_scale(self) -> tuple[Tensor, Tensor]:
+        if not self.constants:
+            return self.mean, self.std
+        ours = self.mean.view(-1), self.std.view(-1)
+        return torch.cat((ours[0], self.constant_mean)), torch.cat((ours[1], self.constant_std))
+
+    def normalise_like(self, trajectories: Tensor | Callable[[], Iterable[Tensor]]) -> None:
+        """Take mean and spread of each field, and of its changes, from (sample, row, column, frame, field).
+
+        All samples at once, or a function that goes through them, some at a time: once for the fields and once for
+        their changes.
+        """
+        if isinstance(trajectories, Tensor):
+            self.mean = of_each_field(torch.mean, trajectories)
+            self.std = spread(of_each_field(torch.std, trajectories))
+            self.low, self.high = extremes(trajectories)
+            changes = trajectories[..., 1:, :] - trajectories[..., :-1, :]
+            self.change = spread(of_each_field(torch.std, changes))
+        else:
+            self.mean, self.std, self.low, self.high = moments(trajectories())
+            _, self.change, _, _ = moments(each[..., 1:, :] - each[..., :-1, :] for each in trajectories())
+
+    def normalise_constants(self, constants: Tensor | Iterable[Tensor]) -> None:
+        """Take mean and spread of each constant from (..., constant), all at once or some at a time."""
+        mean, std, _, _ = moments([constants] if isinstance(constants, Tensor) else constants)
+        self.constant_mean, self.constant_std = mean.view(-1), std.view(-1)
 
     def forward(self, frames: Tensor) -> Tensor:
         """The frame after (batch, row, column, in_frames, field): (batch, row, column, 1, field)."""
+        constants = frames[..., -1:, self.fields :]
+        frames = frames[..., : self.fields]
         normalised = ((frames - self.mean) / self.std).flatten(3)
+        if self.constants:
+            given = (constants[..., 0, :] - self.constant_mean) / self.constant_std
+            normalised = torch.cat((given, normalised), -1)
         carried, new = self.net.step(normalised)
         new = new[..., None, :]
         if self.net.transports:
-            return self.mean + self.std * carried[..., None, :] + self.change * new
-        if self.residual:
-            return frames[..., -1:, :] + self.change * new
-        return self.mean + self.std * new
+            following = self.mean + self.std * carried[..., None, :] + self.change * new
+        elif self.residual:
+            following = frames[..., -1:, :] + self.change * new
+        else:
+            following = self.mean + self.std * new
+        return torch.cat((following, constants), -1) if self.constants else following
 
     def rollout(self, first: Tensor, steps: int) -> Tensor:
         """The `steps` frames after the given ones, of which there are at least in_frames, each from those before it."""
@@ -110,7 +177,7 @@ class Forecaster(Predictor):
         return torch.cat(made, dim=3)
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
-        return self.rollout(given, frames)
+        return self.rollout(given, frames)[..., : self.fields]
 
 
 class OneShot(Predictor):
@@ -121,17 +188,24 @@ class OneShot(Predictor):
 
     def __init__(self, net: Model, fields: int = 1) -> None:
         super().__init__(net, fields, {"mean": 0.0, "std": 1.0})
-        self.register_buffer("input_mean", torch.tensor(0.0))
-        self.register_buffer("input_std", torch.tensor(1.0))
+        shape = () if net.in_channels == 1 else (net.in_channels,)
+        self.register_buffer("input_mean", torch.zeros(shape))
+        self.register_buffer("input_std", torch.ones(shape))
 
     @property
     def input_scale(self) -> tuple[Tensor, Tensor]:
         return self.input_mean, self.input_std
 
-    def normalise_like(self, given: Tensor, wanted: Tensor) -> None:
-        """Take mean and spread of the inputs, and of each field of the answers."""
-        self.input_mean, self.input_std = given.mean(), given.std()
-        self.mean, self.std = of_each_field(torch.mean, wanted), of_each_field(torch.std, wanted)
+    def normalise_like(self, given: Tensor | Iterable[Tensor], wanted: Tensor | Iterable[Tensor]) -> None:
+        """Take mean and spread of each input, and of each field of the answers, all at once or some at a time."""
+        if isinstance(given, Tensor) and isinstance(wanted, Tensor):
+            self.input_mean, self.input_std = of_each_field(torch.mean, given), of_each_field(torch.std, given)
+            self.mean, self.std = of_each_field(torch.mean, wanted), of_each_field(torch.std, wanted)
+            self.input_std, self.std = spread(self.input_std), spread(self.std)
+            self.low, self.high = extremes(wanted)
+        else:
+            self.input_mean, self.input_std, _, _ = moments(given)
+            self.mean, self.std, self.low, self.high = moments(wanted)
 
     def forward(self, given: Tensor) -> Tensor:
         """(batch, row, column, 1, field) to (batch, row, column, 1, field)."""
@@ -164,7 +238,74 @@ class Unrolled(nn.Module):
             return x.clone(memory_format=torch.contiguous_format)
 
         _, made = scan(step, rows_first(frames), frames.new_zeros(self.steps, 1))
-        return made.permute(1, 2, 3, 0, 4)
+        return made.permute(1, 2, 3, 0, 4)[..., : self.predictor.fields]
+
+
+class Forecast(NamedTuple):
+    """Frames (batch, row, column, step, field); and for each sample the step, counted from 1, at which it left the range
+    of the training data, 0 where it stayed inside. None where that range is not known."""
+
+    frames: Tensor
+    left: Tensor | None
+
+
+def left_after(frames: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor | None:
+    """The step at which each sample of (batch, row, column, step, field) left the range from low to high; see `Forecast`.
+
+    >>> left_after(torch.tensor([[0.5, 1.05, 1.2], [0.0, 0.5, 1.0]]).view(2, 1, 1, 3, 1), torch.zeros(1), torch.ones(1))
+    tensor([3, 0])
+    """
+    if low is None or high is None:
+        return None
+    low, high = low.to(frames), high.to(frames)
+    slack = BEYOND * (high - low)
+    inside = (frames >= low - slack) & (frames <= high + slack)  # NaN is nowhere
+    outside = ~inside.all(-1).all(2).all(1)
+    return torch.where(outside.any(1), outside.int().argmax(1) + 1, 0)
+
+
+class Moments(NamedTuple):
+    """Mean, spread, and extremes of each field; mean and spread of one field are plain numbers."""
+
+    mean: Tensor
+    std: Tensor
+    low: Tensor
+    high: Tensor
+
+
+def moments(pieces: Iterable[Tensor]) -> Moments:
+    """Those of all pieces (..., field) together, which pass one by one.
+
+    >>> x = torch.randn(6, 5, 3) + 100
+    >>> found = moments(x.split(2))
+    >>> torch.allclose(found.mean, x.mean((0, 1))), torch.allclose(found.std, x.flatten(0, 1).std(0), rtol=1e-4)
+    (True, True)
+    """
+    count, ends = 0, list[tuple[Tensor, Tensor]]()
+    for piece in pieces:
+        values = piece.double().flatten(0, -2)
+        if count == 0:
+            about = values.mean(0)  # near the mean, so that squares lose no digits
+            sums, squares = torch.zeros_like(about), torch.zeros_like(about)
+        count, sums = count + len(values), sums + (values - about).sum(0)
+        squares = squares + (values - about).square().sum(0)
+        ends.append(extremes(piece))
+    mean = (about + sums / count).float()
+    std = spread(((squares - sums**2 / count) / max(count - 1, 1)).clamp(min=0).sqrt().float())
+    low, high = (torch.stack(each) for each in zip(*ends, strict=True))
+    one = len(mean) == 1
+    return Moments(mean[0] if one else mean, std[0] if one else std, low.amin(0), high.amax(0))
+
+
+def extremes(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The least and the largest value of each field (the last axis)."""
+    lines = values.flatten(0, -2)
+    return lines.amin(0), lines.amax(0)
+
+
+def spread(std: Tensor) -> Tensor:
+    """A standard deviation to divide by: 1 for what never changes."""
+    return torch.where(std > 0, std, 1.0)
 
 
 def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tensor:
@@ -177,11 +318,17 @@ def from_header(header: dict[str, Any]) -> Predictor:
     """The model that the header of a weights file describes, with fresh weights."""
     grid = Grid.of(from_dict(header["geometry"]), *header["resolution"])
     net = build(header["model"], header["in_channels"], grid, header["fields"], **header["options"])
+    predictor: Predictor
     if header["recipe"] == "map":
-        return OneShot(net, header["fields"])
-    return Forecaster(net, header["in_frames"], header["residual"], header["fields"])
+        predictor = OneShot(net, header["fields"])
+    else:
+        constants = len(header.get("constant_names", ()))
+        predictor = Forecaster(net, header["in_frames"], header["residual"], header["fields"], constants)
+    if "range" in header:
+        predictor.low, predictor.high = map(torch.tensor, header["range"])
+    return predictor
 
 
 def load(path: str | Path) -> Predictor:
-    """The trained model of a weights file."""
+    """The trained model of a weights file, for `predict` and `forecast`."""
     return weights.load(path, app="pde").rebuilt(from_header, path).eval()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from data.fields.reader import Fields
+from data.fields.spectrum import shell_energies
 from data.navier_stokes.diagnostics import spectrum
 from lab import weights
 from lab.console import say
@@ -17,12 +18,20 @@ from lab.errors import UserError
 from lab.files import content_hash, kept
 from lab.runs import FinishedRun, Row, rows
 from pde.config import DataOptions, EvalConfig, TrainConfig
-from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
-from pde.predictor import Predictor, from_header, load
+from pde.metrics import (
+    error_by_band,
+    error_by_region,
+    error_per_frame,
+    error_profile,
+    relative_error,
+    sample_metrics,
+    squares_by_point,
+)
+from pde.predictor import Predictor, from_header, load, moments
 from pde.problems import DEFAULT, OWN, Problem
 from pde.sources import Samples, Split, open_samples, samples_of
 
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """To be raised with every change that alters what is kept of a run."""
 
 
@@ -36,6 +45,8 @@ class Scores:
         places, profile: where on the domain, and the root mean square error there; empty where all places are alike.
         regions: the same by region.
         spectrum, true_spectrum: energy by wavenumber in the last frame of a periodic flow, mean over samples.
+        metrics: other scores of each sample, by their names in `pde.metrics.METRICS`.
+        bands: the root mean square error by frequency; empty on a sphere.
     """
 
     errors: list[float]
@@ -45,6 +56,8 @@ class Scores:
     regions: dict[str, float | None]
     spectrum: list[float]
     true_spectrum: list[float]
+    metrics: dict[str, list[float]]
+    bands: dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -149,27 +162,46 @@ def _scores(run: FinishedRun, config: EvalConfig, folder: Path) -> Scores:
 
 
 def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int) -> Scores:
+    """Batch by batch, so that no more than a batch is in memory; the data is read twice, first for its spread."""
     say(f"{run.name}: {len(test)} forecasts")
-    predictor, samples, grid = load(run.weights), samples_of(test, problem), test.grid
-    prediction, truth = forecast(predictor, samples, batch_size), samples.wanted
-    measured = predictor.measured(prediction), predictor.measured(truth)
-    places, profile = torch.empty(0), torch.empty(0)
-    squares = squares_by_point(prediction, truth)
-    if grid.geometry.places:
-        places, profile = error_profile(squares, grid)
+    predictor, grid, first = load(run.weights), test.grid, 0 if problem.static else problem.frames_in
+    spread = moments(test[i][None, ..., first:, :] for i in range(len(test))).std
     flow = not any(grid.geometry.bounded) and problem.name != OWN  # the energy of a vorticity
+    waves = grid.weights is None
     shown = test.names.index(problem.shown)
-    spectra = [
-        spectrum(part[..., -1, shown]).mean(0).tolist() if flow else [] for part in (prediction, truth)
-    ]
+    errors, per_frame = list[float](), list[list[float]]()
+    metrics: dict[str, list[float]] = {}
+    sums: dict[str, Tensor | float] = dict.fromkeys(("squares", "made", "true", "shells"), 0.0)
+    for start in range(0, len(test), batch_size):
+        some = test.some(start, batch_size)
+        samples = samples_of(some, problem)
+        prediction, truth = forecast(predictor, samples, batch_size), samples.wanted
+        measured = predictor.measured(prediction), predictor.measured(truth)
+        errors += relative_error(*measured, grid.weights).tolist()
+        per_frame += error_per_frame(*measured, grid.weights).tolist()
+        for name, values in sample_metrics(prediction, truth, grid).items():
+            metrics.setdefault(name, []).extend(values.tolist())
+        sums["squares"] += len(some) * squares_by_point(prediction, truth, spread)
+        if waves:
+            sums["shells"] += shell_energies(prediction - truth).sum(0)
+        if flow:
+            sums["made"] += spectrum(prediction[..., -1, shown]).sum(0)
+            sums["true"] += spectrum(truth[..., -1, shown]).sum(0)
+    means = {name: torch.as_tensor(total) / len(test) for name, total in sums.items()}
+    places, profile = torch.empty(0), torch.empty(0)
+    if grid.geometry.places:
+        places, profile = error_profile(means["squares"], grid)
+    points = len(grid.rows) * len(grid.columns)
     return Scores(
-        errors=relative_error(*measured, grid.weights).tolist(),
-        per_frame=error_per_frame(*measured, grid.weights).tolist(),
+        errors=errors,
+        per_frame=per_frame,
         places=places.tolist(),
         profile=profile.tolist(),
-        regions=error_by_region(squares, grid),
-        spectrum=spectra[0],
-        true_spectrum=spectra[1],
+        regions=error_by_region(means["squares"], grid),
+        spectrum=means["made"].tolist() if flow else [],
+        true_spectrum=means["true"].tolist() if flow else [],
+        metrics=metrics,
+        bands=error_by_band(means["shells"], points) if waves else {},
     )
 
 

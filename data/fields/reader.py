@@ -85,6 +85,18 @@ class Fields(Dataset[Tensor]):
         return self._checked(index, self.source.read(self.samples[index], slice(chosen.start, chosen.stop)))
 
     @property
+    def step_text(self) -> str:
+        """The time between frames as a person says it, " of 0.05 s"; nothing where frames are only counted."""
+        steps, unit = self.times.diff(), self.units.get("time", "")
+        if len(steps) == 0 or not steps.allclose(steps[0]) or (float(steps[0]) == 1 and not unit):
+            return ""
+        return f" of {float(steps[0]):g} {unit}".rstrip()
+
+    def labelled(self, name: str) -> str:
+        """The name of a field, with its unit where it is known: "height (m)"."""
+        return f"{name} ({self.units[name]})" if self.units.get(name) else name
+
+    @property
     def nbytes(self) -> int:
         """The memory that all samples take at once."""
         points = len(self.grid.rows) * len(self.grid.columns)
@@ -130,7 +142,11 @@ class Fields(Dataset[Tensor]):
 
     def one(self, index: int) -> "Fields":
         """One of the samples."""
-        return Fields(self.source, self.samples[index : index + 1], self.frames, self.stride)
+        return self.some(index, 1)
+
+    def some(self, start: int, count: int) -> "Fields":
+        """Up to so many of the samples, from one on."""
+        return Fields(self.source, self.samples[start : start + count], self.frames, self.stride)
 
     def every(self, stride: int) -> "Fields":
         """The same samples on a coarser grid, every `stride`-th point of this one."""
