@@ -137,8 +137,8 @@ def _curves(
         above.plot(x, truth, color="black", linewidth=2.5, alpha=0.4, label="truth")
         for result, prediction in zip(results, made, strict=True):
             label = f"{shown_label(result)}, {result.scores[0].errors[sample]:.3f}"
-            above.plot(x, prediction, label=label)
-            below.plot(x, prediction - truth)
+            (drawn,) = above.plot(x, prediction, label=label)
+            below.plot(x, prediction - truth, color=drawn.get_color(), linestyle=drawn.get_linestyle())
         above.set_ylabel(test.labelled(problem.shown))
         below.set_ylabel("error")
         below.set_xlabel(test.labelled("x"))

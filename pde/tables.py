@@ -56,13 +56,14 @@ def metrics_table(results: Sequence[Result]) -> Table:
     """Other scores that users of public data know, one row per model and case; means over samples and seeds."""
     test = results[0].test
     units = {test.units.get(name, "") for name in test.names}
-    unit = f", in {units.pop()}" if len(units) == 1 and units != {""} else ""
+    unit = f" ({units.pop()})" if len(units) == 1 and units != {""} else ""
     several = len(cases(results)) > 1
     columns = [Column("model"), *([Column("case")] if several else [])]
-    columns += [Column(name, title, better="lower", digits=5) for name, title in METRICS.items()]
-    columns += [Column(name, f"{name} frequencies", better="lower", digits=5) for name in BANDS]
+    titles = {name: title if name in ("nrmse", "vrmse") else title + unit for name, title in METRICS.items()}
+    titles |= {name: f"{name} frequencies{unit}" for name in BANDS}
+    columns += [Column(name, title, better="lower", digits=5) for name, title in titles.items()]
     caption = (
-        f"Other scores{unit}: RMSE, nRMSE, boundary RMSE and RMSE by frequency as PDEBench defines them, VRMSE as The Well "
+        "Other scores: RMSE, nRMSE, boundary RMSE and RMSE by frequency as PDEBench defines them, VRMSE as The Well "
         "does, means over test samples; and the largest error of all"
     )
     table = Table(columns, caption=caption, group="case" if several else None)

@@ -138,15 +138,17 @@ def _netcdf3(path: Path) -> Opened:
 
     try:
         with netcdf_file(path, mmap=True) as file:
-            size = path.stat().st_size
-            arrays = {}
-            for name, each in file.variables.items():
-                shape, kind = tuple(each.data.shape), each.data.dtype.kind
-                if each.data.nbytes > size:
-                    raise ValueError(f"{name} claims the shape {shape}")
-                arrays[name] = NamedArray(
-                    shape, kind, reading(name), list(each.dimensions), **_about(each._attributes)
+            # Comprehensions, which leave no name behind: a view that is still around keeps the file from closing.
+            arrays = {
+                name: NamedArray(
+                    tuple(each.data.shape),
+                    each.data.dtype.kind,
+                    reading(name),
+                    list(each.dimensions),
+                    **_about(each._attributes),
                 )
+                for name, each in file.variables.items()
+            }
             return arrays, _texts(file._attributes)
     except Exception as error:  # its parser raises many kinds on a damaged file
         raise UserError(

@@ -71,8 +71,11 @@ def retold(layout: Layout, told: Told, path: Path) -> Layout:
         units=layout.units | told.unit_of,
         symmetries=tuple(words(told.keeps)) or layout.symmetries,
     )
-    for word in new.symmetries:
-        symmetry_of(word, new, path)
+    if told.keeps:
+        for word in new.symmetries:
+            symmetry_of(word, new, path)  # refuses what cannot be
+    else:  # a boundary that is told counts more than what the file keeps within its own
+        new = replace(new, symmetries=tuple(word for word in new.symmetries if _possible(word, new, path)))
     if told.time_step is None:
         return new
     return replace(new, times=told.time_step * torch.arange(len(layout.times), dtype=torch.float64))
@@ -95,6 +98,14 @@ def symmetry_of(word: str, layout: Layout, path: Path) -> tuple[Move, tuple[int,
             reason = "the sign of a map's answer" if layout.static else f"{name!r}, which is no field"
             raise UserError(f"--keeps {word}: {reason} cannot change; {path.name} has {', '.join(layout.names)}.")
     return MOVES[move], tuple(layout.names.index(name) for name in fields)
+
+
+def _possible(word: str, layout: Layout, path: Path) -> bool:
+    try:
+        symmetry_of(word, layout, path)
+    except UserError:
+        return False
+    return True
 
 
 def require_geometry(path: Path, layout: Layout) -> None:
