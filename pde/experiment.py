@@ -120,7 +120,11 @@ class Markov(Training):
         now, following = batch
         noise = self.config.noise * self.model.std * torch.randn_like(following)
         fields = self.model.fields
-        now = torch.cat((now[..., :fields] + noise, now[..., fields:]), -1) if self.model.constants else now + noise
+        now = (
+            torch.cat((now[..., :fields] + noise, now[..., fields:]), -1)
+            if self.model.constants
+            else now + noise
+        )
         predicted = self.model(now[..., None, :])[..., 0, :fields]
         both = self.model.centred(predicted), self.model.centred(following)
         return relative_error(*both, self.weights).mean()

@@ -199,7 +199,10 @@ class OneShot(Predictor):
     def normalise_like(self, given: Tensor | Iterable[Tensor], wanted: Tensor | Iterable[Tensor]) -> None:
         """Take mean and spread of each input, and of each field of the answers, all at once or some at a time."""
         if isinstance(given, Tensor) and isinstance(wanted, Tensor):
-            self.input_mean, self.input_std = of_each_field(torch.mean, given), of_each_field(torch.std, given)
+            self.input_mean, self.input_std = (
+                of_each_field(torch.mean, given),
+                of_each_field(torch.std, given),
+            )
             self.mean, self.std = of_each_field(torch.mean, wanted), of_each_field(torch.std, wanted)
             self.input_std, self.std = spread(self.input_std), spread(self.std)
             self.low, self.high = extremes(wanted)

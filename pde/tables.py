@@ -26,7 +26,9 @@ def results_table(results: Sequence[Result]) -> Table:
     columns += [Column("steps", digits=0, extra=True)]
     columns += [Column("pass", "seconds per pass", digits=1, extra=True)]
     kind = "" if results[0].problem.name == OWN else " (simulated flows)"
-    caption = f"Relative L2 error of the forecast{kind}: mean ± standard error over test samples{_horizon(results)}"
+    caption = (
+        f"Relative L2 error of the forecast{kind}: mean ± standard error over test samples{_horizon(results)}"
+    )
     table = Table(columns, caption=caption)
     for label in labels(results):
         same = [result for result in results if result.label == label]
@@ -86,7 +88,9 @@ def samples_table(results: Sequence[Result]) -> Table:
     for result in results:
         for run, scores in zip(result.row.runs, result.scores, strict=True):
             for sample, error in enumerate(scores.errors):
-                others = [values[sample] if (values := scores.metrics.get(name)) else None for name in METRICS]
+                others = [
+                    values[sample] if (values := scores.metrics.get(name)) else None for name in METRICS
+                ]
                 table.add(run.name, result.label, result.case, run.seed, sample, error, *others)
     return table
 

@@ -28,7 +28,9 @@ def train(config: TrainConfig) -> dict[str, float]:
     validation = kept if isinstance(kept, OnDemand) else TensorDataset(*kept)
     if isinstance(samples, OnDemand):
         size = split.train.nbytes / 2**30
-        say(f"the training samples take {size:.1f} GB, more than --memory-gb {config.memory_gb:g}: read when needed")
+        say(
+            f"the training samples take {size:.1f} GB, more than --memory-gb {config.memory_gb:g}: read when needed"
+        )
     torch.manual_seed(config.seed)
     training, data = make_training(config, samples, split.grid, split.meaning)
     with Run.open(config, split.describe()) as folder:

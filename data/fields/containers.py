@@ -173,11 +173,15 @@ def _zarr(path: Path) -> Opened:
                 continue
             if each.nchunks_initialized < each.nchunks:
                 missing = each.nchunks - each.nchunks_initialized
-                say(f"{path}: {missing} of {each.nchunks} chunks of {name!r} are not stored; they count as {each.fill_value}")
+                say(
+                    f"{path}: {missing} of {each.nchunks} chunks of {name!r} are not stored; they count as {each.fill_value}"
+                )
             names = getattr(each.metadata, "dimension_names", None) or each.attrs.get("_ARRAY_DIMENSIONS", [])
             labels = [] if any(label is None for label in names) else [str(label) for label in names]
             attributes = dict(each.attrs)
-            arrays[name] = NamedArray(each.shape, each.dtype.kind, _explained(path, each), labels, **_about(attributes))
+            arrays[name] = NamedArray(
+                each.shape, each.dtype.kind, _explained(path, each), labels, **_about(attributes)
+            )
         return arrays, _texts({} if isinstance(store, zarr.Array) else dict(store.attrs))
     except UserError:
         raise

@@ -106,7 +106,9 @@ class FieldsFile(Source):
         return np.asarray(self._file.read("constants", index))
 
 
-def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample | tuple[Array | None, Array]]) -> None:
+def write(
+    path: Path, layout: Layout, numbers: range, samples: Iterable[Sample | tuple[Array | None, Array]]
+) -> None:
     """Write the samples of these numbers, given one by one, each a `Sample` or (inputs, solution)."""
     datasets: dict[str, tuple[int, ...]] = {"solution": layout.shape}
     datasets |= {"inputs": layout.input_shape} if layout.inputs else {}

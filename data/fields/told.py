@@ -96,7 +96,9 @@ def symmetry_of(word: str, layout: Layout, path: Path) -> tuple[Move, tuple[int,
     for name in fields:
         if name not in layout.names or layout.static:
             reason = "the sign of a map's answer" if layout.static else f"{name!r}, which is no field"
-            raise UserError(f"--keeps {word}: {reason} cannot change; {path.name} has {', '.join(layout.names)}.")
+            raise UserError(
+                f"--keeps {word}: {reason} cannot change; {path.name} has {', '.join(layout.names)}."
+            )
     return MOVES[move], tuple(layout.names.index(name) for name in fields)
 
 

@@ -188,7 +188,9 @@ def _check_line(entry: Entry, options: Mapping[str, Any]) -> None:
     """Refuse what needs a plane."""
     if not getattr(entry, "lines", False):
         able = ", ".join(name for name, each in MODELS.items() if getattr(each, "lines", False))
-        raise UserError(f"--model {entry.name} needs a plane, and the data lies on a line; take one of {able}.")
+        raise UserError(
+            f"--model {entry.name} needs a plane, and the data lies on a line; take one of {able}."
+        )
     planar = {"transport", "modes_y", "learn_y"} & {key for key, value in options.items() if value}
     if options.get("form") in ("grid", "per-frequency"):
         planar.add("form")

@@ -243,7 +243,12 @@ def write_zarr(folder: Path, version: Any = 3) -> Written:
 def write_line(folder: Path) -> Written:
     """Plain arrays on a line, with a coefficient and a number of each sample."""
     values = random(SAMPLES, FRAMES, ROWS)
-    given = {"conductivity": 2 * values[:, 0], "speed": np.arange(SAMPLES) + 0.5, "dt": 0.25, "run": np.arange(SAMPLES)}
+    given = {
+        "conductivity": 2 * values[:, 0],
+        "speed": np.arange(SAMPLES) + 0.5,
+        "dt": 0.25,
+        "run": np.arange(SAMPLES),
+    }
     np.savez(folder / "line.npz", u=values, **given)
     return folder / "line.npz", on_a_line(values)
 
@@ -347,5 +352,3 @@ LINES = ("scalar line", "line flow", "sorption", "burgers", "burgers v7.3", "lin
 def boundary(kind: str) -> list[str]:
     """What the flags tell of the boundary of such a file."""
     return ["--periodic", "x"] if kind in LINES else ["--periodic", "x", "--walls", "y"]
-
-

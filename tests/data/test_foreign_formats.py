@@ -75,7 +75,9 @@ def test_a_truncated_file_is_refused(tmp_path: Path, kind: str, share: float) ->
         pytest.skip("Blosc decodes the beginning of a chunk without a word")
     path, _ = WRITERS[kind][0](tmp_path)
     if path.is_dir():
-        path_cut = max((each for each in path.rglob("*") if each.is_file()), key=lambda each: each.stat().st_size)
+        path_cut = max(
+            (each for each in path.rglob("*") if each.is_file()), key=lambda each: each.stat().st_size
+        )
     else:
         path_cut = path
     whole = path_cut.read_bytes()

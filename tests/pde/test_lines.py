@@ -34,7 +34,9 @@ def test_the_line_of_a_transform_has_its_adjoint() -> None:
     for operator in (plane.analysis, plane.synthesis):
         x = torch.randn(operator.in_shape, dtype=torch.float64)
         y = torch.randn(operator.out_shape, dtype=torch.float64)
-        assert float((operator(x) * y).sum()) == pytest.approx(float((x * operator.adjoint(y)).sum()), rel=1e-12)
+        assert float((operator(x) * y).sum()) == pytest.approx(
+            float((x * operator.adjoint(y)).sum()), rel=1e-12
+        )
 
 
 def test_fno_on_a_line_is_fno_1d() -> None:
