@@ -17,7 +17,6 @@ from pde.models import build
 from pde.models.parts.model import Model
 from pde.models.parts.resolution import Resolution, shown, sides
 
-
 BEYOND = 0.1
 """How far beyond the range of the training data a value may lie, as a share of that range."""
 
@@ -245,15 +244,17 @@ class Unrolled(nn.Module):
 
 
 class Forecast(NamedTuple):
-    """Frames (batch, row, column, step, field); and for each sample the step, counted from 1, at which it left the range
-    of the training data, 0 where it stayed inside. None where that range is not known."""
+    """Frames (batch, row, column, step, field), and for each sample the step, from 1, at which it left the training range.
+
+    0 where it stayed inside, None where that range is not known.
+    """
 
     frames: Tensor
     left: Tensor | None
 
 
 def left_after(frames: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor | None:
-    """The step at which each sample of (batch, row, column, step, field) left the range from low to high; see `Forecast`.
+    """The step at which each sample of (batch, row, column, step, field) left the range; see `Forecast`.
 
     >>> left_after(torch.tensor([[0.5, 1.05, 1.2], [0.0, 0.5, 1.0]]).view(2, 1, 1, 3, 1), torch.zeros(1), torch.ones(1))
     tensor([3, 0])

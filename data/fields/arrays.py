@@ -8,7 +8,7 @@ Unless names say otherwise, the axes of arrays are:
     constants      beside either: (sample, x, y), (sample, x, y, field) or (x, y), on a line (sample, x); and numbers
                    (sample), if they are floating-point ones
 
-Names say otherwise where a file labels its axes (h5py's `dims`, the dimensions of NetCDF and Zarr) with words of `AXES`,
+Names say otherwise where a file labels its axes (h5py's `dims`, the dimensions of NetCDF and Zarr) by words of `AXES`,
 or where a user tells the order. Arrays with one axis and a name of `AXES` are coordinates; a number without an axis is
 a parameter, and `dt` the time between frames. A shape that could as well have another order than the documented one is
 refused. A file may have attributes called periodic, walls, sphere, units and keeps, with what the flags of these names
@@ -89,7 +89,7 @@ class PlainArrays(Source):
             and (name in named or (array.kind == "f" and not named))
             and not any(name.lower() in aliases for aliases in AXES.values())
         ]
-        self._order |= {name: ("sample",) for name in numbers}
+        self._order |= dict.fromkeys(numbers, ("sample",))
         self._given = [name for name in self._order if name not in self._solution]
         if static and pair:  # its input comes first
             self._given = [pair[0], *(name for name in self._given if name != pair[0])]
@@ -197,9 +197,9 @@ class PlainArrays(Source):
                 elif fitting is not None:
                     found[name] = fitting
         for name in found:
-            shared = {axis: size for axis, size in self._sizes(name, arrays, found[name]).items()}
-            wanted_sizes = {axis: sizes.get(axis, size) for axis, size in shared.items() if axis != "field"}
-            there = {axis: size for axis, size in shared.items() if axis != "field"}
+            here = self._sizes(name, arrays, found[name])
+            there = {axis: size for axis, size in here.items() if axis != "field"}
+            wanted_sizes = {axis: sizes.get(axis, size) for axis, size in there.items()}
             require_shape(
                 self.path, f"{name} without its fields", tuple(there.values()), tuple(wanted_sizes.values())
             )

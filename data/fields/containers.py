@@ -174,7 +174,8 @@ def _zarr(path: Path) -> Opened:
             if each.nchunks_initialized < each.nchunks:
                 missing = each.nchunks - each.nchunks_initialized
                 say(
-                    f"{path}: {missing} of {each.nchunks} chunks of {name!r} are not stored; they count as {each.fill_value}"
+                    f"{path}: {missing} of {each.nchunks} chunks of {name!r} are not stored; they count as "
+                    f"{each.fill_value}"
                 )
             names = getattr(each.metadata, "dimension_names", None) or each.attrs.get("_ARRAY_DIMENSIONS", [])
             labels = [] if any(label is None for label in names) else [str(label) for label in names]

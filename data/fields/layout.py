@@ -63,8 +63,8 @@ class Layout:
         inputs: fields that are given apart from the frames: the input of a static problem, or the field at the time 0
             where the frames begin later.
         static: whether an input has one answer, instead of frames that follow each other.
-        constants: fields that are given with every frame and stay as they are: coefficients of the equation, and numbers
-            that a sample has, the same at every point. Those of a static problem are among its inputs.
+        constants: fields that are given with every frame and stay as they are: coefficients of the equation, and
+            numbers that a sample has, the same at every point. Those of a static problem are among its inputs.
         units: the unit of each field, of `time`, and of the axes `x` and `y`, by name, where they are known.
         symmetries: the moves that turn solutions into solutions, as a user writes them (see `options.Told.keeps`).
         parameters: everything that decided the numbers, by name.

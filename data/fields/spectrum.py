@@ -7,8 +7,8 @@ from torch import Tensor
 def shell_energies(fields: Tensor) -> Tensor:
     """The squares of the Fourier coefficients of fields (sample, row, column, ...), summed by whole wavenumber.
 
-    (sample, shell, ...), as PDEBench counts: in a plane, shell k has the frequencies i, j >= 0, below half of the points
-    of their axis, with k <= sqrt(i^2 + j^2) < k + 1, up to half of the shorter axis. On a line (one column), each
+    (sample, shell, ...), as PDEBench counts: in a plane, shell k has the frequencies i, j >= 0, below half of the
+    points of their axis, with k <= sqrt(i^2 + j^2) < k + 1, up to half of the shorter axis. On a line (one column), each
     frequency of the real transform is a shell.
 
     >>> x = torch.arange(8) / 8

@@ -84,9 +84,9 @@ def test_a_coarse_grid_may_have_no_point_in_a_region() -> None:
 
 
 def pdebench(prediction: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:
-    """PDEBench's scores by loops over samples, frames, fields and frequencies; on a line, (sample, x, 1, frame, field)."""
+    """PDEBench's scores by loops over samples, frames, fields and frequencies; a line has one column."""
     samples, rows, columns, frames, fields = truth.shape
-    line, found = columns == 1, {name: 0.0 for name in ("rmse", "nrmse", "boundary")}
+    line, found = columns == 1, dict.fromkeys(("rmse", "nrmse", "boundary"), 0.0)
     half = (rows // 2 + 1) if line else min(rows, columns) // 2
     shells = torch.zeros(half, frames, fields, dtype=torch.float64)
     for i in range(samples):

@@ -93,6 +93,7 @@ class FactorisedOperator(SpectralOperator):
     def resampled(self, resolution: Resolution) -> Self:
         super().resampled(resolution)
         for layer in cast(list[FactorisedLayer], list(self.layers)):
-            old = cast(Axes, list(layer.axes))
-            layer.axes = nn.ModuleList(along_axes(lambda i, n: old[i].resampled(n), self.resolution))
+            points = [n for n in self.resolution if n > 1]
+            axes = zip(cast(Axes, list(layer.axes)), points, strict=True)
+            layer.axes = nn.ModuleList(axis.resampled(n) for axis, n in axes)
         return self
