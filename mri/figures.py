@@ -37,8 +37,9 @@ def figures(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path, dat
     paths = _reconstructions(fewest, scan, kind, folder, data)
     for result in most:
         name = MODELS[result.model].shown
-        learned = result.predictor(scan.matrix_shape[1:]).method.cpu().learned_transform
-        if learned is not None:
+        method = result.predictor(scan.matrix_shape[1:]).method.cpu()
+        learned = method.learned_transform
+        if learned is not None and method.plane == tuple(scan.matrix_shape[1:]):
             sampled = density(training_masks([scan], [acc], kind, result.runs[-1].config["masks"]))
             title = f"{name}, acceleration {acc:g}, N = {result.num_train} ({data})"
             path = folder / f"learned_{result.model}.png"
@@ -86,6 +87,29 @@ def draw_reconstructions(
             options |= {"vmax": top / ERROR_GAIN, "cmap": plot.ERROR_MAP, "title": f"error x {ERROR_GAIN}"}
             plot.show_image(axes[2, column], np.abs(image - reference), **options)
             axes[2, column].set_visible(column > 0)
+        return plot.save(figure, path)
+
+
+def draw_uncertainty(
+    path: Path, truth: Complex, image: Complex, width: NDArray[np.float32], title: str, aspect: float = 1.0
+) -> Path:
+    """A slice (ky, kz) beside its error and the half-width that says how large the error may be, on one scale."""
+    reference = np.abs(truth)
+    top = float(np.quantile(reference, 0.999))
+    error = np.abs(np.abs(image) - reference)
+    most = float(np.quantile(width, 0.995))
+    with plot.style():
+        figure, ((first, second, third, last),) = plot.figure(1, 4, width=2.2, height=2.6)
+        figure.suptitle(title)
+        plot.show_image(
+            first, np.abs(image), title="reconstruction", vmin=0, vmax=top, cmap=plot.IMAGE_MAP, aspect=aspect
+        )
+        options: dict[str, Any] = {"vmin": 0, "vmax": most, "cmap": plot.ERROR_MAP, "aspect": aspect}
+        plot.show_image(second, error, title="error", **options)
+        plot.show_image(third, width, title="half-width", **options)
+        plot.show_image(
+            last, error > width, title="error above it", vmin=0, vmax=1, cmap=plot.IMAGE_MAP, aspect=aspect
+        )
         return plot.save(figure, path)
 
 

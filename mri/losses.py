@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from data.scans.sense import Sense, sample
 from mri.config import Loss
 from mri.ssim import K1, K2, RADIUS, SIGMA
 
@@ -71,3 +72,17 @@ def _window(length: int, like: Tensor) -> Tensor:
     distance = (offsets - RADIUS).to(like.dtype)
     window = torch.exp(-0.5 * (distance / SIGMA) ** 2).where(distance.abs() <= RADIUS, 0.0)
     return window / window.sum(1, keepdim=True)
+
+
+def misfit(image: Tensor, kspace: Tensor, maps: Tensor, held: Tensor) -> Tensor:
+    """How far what the coils would measure of an image is from what they measured, where `held` is true:
+
+        (|A x - y|_2 / |y|_2 + |A x - y|_1 / |y|_1) / 2,     one number per slice
+
+    (Yaman et al. 2020), with image (batch, ky, kz), k-space and maps (batch, coils, ky, kz), held (batch, ky, kz).
+    """
+    measured = sample(kspace, held)
+    error = torch.view_as_real(Sense(maps, held)(image) - measured).flatten(1)
+    reference = torch.view_as_real(measured).flatten(1)
+    terms = [error.norm(p, 1) / reference.norm(p, 1).clamp_min(FLOOR) for p in (1.0, 2.0)]
+    return (terms[0] + terms[1]) / 2

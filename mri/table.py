@@ -1,9 +1,10 @@
 """`python -m mri.table`: train what both tables of the paper need, then make them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lab.cli import main
-from lab.config import run_of_table
+from lab.config import defaults, run_of_table
 from lab.errors import UserError
 from mri.config import EvalConfig, TableConfig, TrainConfig
 from mri.models import BASELINE, MODELS
@@ -25,22 +26,53 @@ def table(config: TableConfig) -> None:
 
 
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
-    """The options of every run: few-shot runs of the methods that learn, then accelerations x methods."""
+    """The options of every run: few-shot runs of the methods that learn, then methods x accelerations.
+
+    A method with a preset of its own takes from it what the table was not told otherwise.
+    """
     from lab.presets import read_preset
 
     usual = {} if config.preset == "auto" else read_preset(config.app, config.preset)
     models = [model for model in config.models if model != BASELINE]
     learned = [model for model in models if MODELS[model].learned]
     everywhere = [model for model in models if model not in config.few_shot_only]
-    few = [(model, config.accs[0], n) for n in config.few_shot for model in learned]
-    full = [(model, acc, config.num_train) for acc in config.accs for model in everywhere]
+    accs = {model: [None] if model in _mixed(config) else config.accs for model in models}
+    few = [(model, accs[model][0], n) for n in config.few_shot for model in learned]
+    full = [(model, acc, config.num_train) for model in everywhere for acc in accs[model]]
     for model, acc, n in dict.fromkeys([*few, *full]):
         own = MODELS[model].defaults.keys() - config.options.keys()
         options = {key: value for key, value in usual.items() if key in own}
+        setting = own_preset(config, model, usual) | _accelerations(config, acc)
         for seed in range(config.seed, config.seed + config.seeds):
-            name = f"{config.prefix}-{model}-acc{acc:g}-n{n or 'all'}-seed{seed}"
-            setting = {"acc": acc, "num_train": n, "seed": seed, "name": name}
-            yield run_of_table(config, TrainConfig, model, options, **setting)
+            at = "mixed" if acc is None else f"acc{acc:g}"
+            name = f"{config.prefix}-{model}-{at}-n{n or 'all'}-seed{seed}"
+            chosen = {**setting, "num_train": n, "seed": seed, "name": name}
+            yield run_of_table(config, TrainConfig, model, options, **chosen)
+
+
+def own_preset(config: TableConfig, model: str, usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of training from the preset of one model, but for those that the table was given."""
+    from lab.paths import presets_dir
+    from lab.presets import read_preset
+
+    if not (presets_dir(config.app) / model / f"{config.preset}.yaml").is_file():
+        return {}
+    values = read_preset(f"{config.app}/{model}", config.preset)
+    unsaid = defaults(TrainConfig, model) | dict(usual)
+    return {key: value for key, value in values.items() if getattr(config, key) == unsaid[key]}
+
+
+def _mixed(config: TableConfig) -> list[str]:
+    """Methods with one run for all accelerations; none where there is but one to train for."""
+    several = len(config.mixed_acc or config.accs) > 1
+    return [model for model in config.mixed if MODELS[model].learned and several]
+
+
+def _accelerations(config: TableConfig, acc: float | None) -> dict[str, Any]:
+    """What a run is trained for: one acceleration, or all, validated at one in the middle."""
+    if acc is not None:
+        return {"acc": acc, "mixed_acc": None}
+    return {"acc": config.accs[len(config.accs) // 2], "mixed_acc": config.mixed_acc or config.accs}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m mri.train`: train a reconstruction method, or choose its one number."""
+"""`python -m mri.train`: train a reconstruction method, or choose its strength."""
 
 from typing import TYPE_CHECKING
 
@@ -6,8 +6,12 @@ from lab.cli import main
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
-    from lab.trainer import Plan
+    from lightning.pytorch import Callback
+    from torch import Tensor
+
+    from lab.plan import Plan
     from mri.experiment import Reconstruction
+    from mri.models.parts.method import Method
     from mri.sources import Samples
 
 
@@ -16,12 +20,13 @@ def train(config: TrainConfig) -> dict[str, float]:
     from data.masks.pool import density
     from data.scans.slices import SliceDataset, collate
     from lab import weights
+    from lab.budget import Budget, measure
     from lab.console import say
     from lab.run import Run
-    from lab.trainer import Plan, fit, prepare
-    from mri.experiment import Reconstruction, header
+    from lab.trainer import fit, prepare
+    from mri.experiment import header
     from mri.models import MODELS, build
-    from mri.sampling import evaluation_masks, training_masks
+    from mri.sampling import training_masks
     from mri.search import choose
     from mri.sources import find_source, plane_of, samples
 
@@ -37,13 +42,17 @@ def train(config: TrainConfig) -> dict[str, float]:
         method = build(config.model, (ky, kz), density(masks), **config.options)
         best = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
         if best:
-            say(f"{config.model}: {best['strength']:g} is the best strength on the training scans")
+            words = ", ".join(f"{name.replace('_', ' E')} {value:g}" for name, value in best.items())
+            say(f"{config.model}: best on the training scans: {words}")
         if MODELS[config.model].learned:
-            fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
-            experiment = Reconstruction(method, config, masks, fixed)
-            plan = Plan.stored(folder) or budget(experiment, data)
-            best = fit(experiment, data.train, data.validation, folder, collate=collate, plan=plan)
-            say(f"best validation error {best['error']:.5f} of the target's variance (epoch {best['epoch']})")
+            experiment = supervised(method, config, masks, data)
+            parts = data.train, data.validation
+            budget = Budget.of(config.minutes, lambda: measure(experiment, *parts, collate=collate))
+            plan = plan_of(config, len(data.train))
+            stopping = early_stopping(config.epochs if plan is None else plan.epochs) if config.scan else []
+            how = {"collate": collate, "plan": plan, "budget": budget, "callbacks": stopping}
+            best = fit(experiment, *parts, folder, **how)
+            say(f"best validation error {best['error']:.5f} {experiment.unit} (epoch {best['epoch']})")
         else:
             weights.save(folder.weights, method, {**header(method, config), "best": best})
             folder.update(status="finished", best=best)
@@ -51,19 +60,33 @@ def train(config: TrainConfig) -> dict[str, float]:
     return best
 
 
-def budget(experiment: "Reconstruction", data: "Samples") -> "Plan":
-    """How long a run is: as long as --minutes or --samples allows, otherwise --epochs."""
-    from data.scans.slices import collate
-    from lab.budget import fitting, measure
-    from lab.trainer import Plan
+def supervised(method: "Method", config: TrainConfig, masks: "Tensor", data: "Samples") -> "Reconstruction":
+    """What the method is trained on: fully sampled images, or held-back samples of undersampled scans."""
+    from mri.experiment import Reconstruction
+    from mri.sampling import evaluation_masks
+    from mri.supervision import SelfSupervised, reserve
 
-    config = experiment.config
-    if config.minutes is not None:
-        pace = measure(experiment, data.train, data.validation, minutes=config.minutes, collate=collate)
-        return fitting(config.minutes, pace)
-    if config.samples is None:
-        return Plan.of(config)
-    per_epoch = config.epoch_steps * config.batch_size if config.epoch_steps else len(data.train)
+    fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
+    if config.supervision == "full":
+        return Reconstruction(method, config, masks, fixed)
+    own = evaluation_masks(data.train_scans, config.acc, config.mask)
+    return SelfSupervised(method, config, own | fixed, reserve(fixed))
+
+
+def early_stopping(epochs: int) -> "list[Callback]":
+    """Stop when the validation error has not fallen for a third of the run; the best weights are kept anyway."""
+    from lightning.pytorch.callbacks import EarlyStopping
+
+    return [EarlyStopping("error", patience=max(2, epochs // 3))]
+
+
+def plan_of(config: TrainConfig, slices: int) -> "Plan | None":
+    """How long a run is where --samples says it."""
+    from lab.plan import Plan
+
+    if config.minutes is not None or config.samples is None:
+        return None
+    per_epoch = config.epoch_steps * config.batch_size if config.epoch_steps else slices
     return Plan(max(1, round(config.samples / per_epoch)), config.epoch_steps)
 
 

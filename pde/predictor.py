@@ -2,9 +2,10 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,8 @@ from lab.errors import UserError
 from pde.models import build
 from pde.models.parts.model import Model
 from pde.models.parts.resolution import Resolution, shown, sides
+from pde.moments import extremes, moments, of_each_field, spread
+from pde.problems import PROBLEMS, Symmetry
 
 BEYOND = 0.1
 """How far beyond the range of the training data a value may lie, as a share of that range."""
@@ -37,6 +40,9 @@ class Predictor(nn.Module, ABC):
     low: Tensor | None = None
     high: Tensor | None = None
     """The least and the largest value of each field in the training data, where they are known."""
+    symmetries: Sequence[Symmetry] = ()
+    images: int = 1
+    """Images under the symmetries over which every step is averaged."""
 
     def __init__(self, net: Model, fields: int, scales: dict[str, float]) -> None:
         super().__init__()
@@ -65,6 +71,27 @@ class Predictor(nn.Module, ABC):
                 stacklevel=3,
             )
         return Forecast(frames, left)
+
+    def average(self, symmetries: Sequence[Symmetry], images: int) -> Self:
+        """Average every step over so many images, evenly spread over the group that the symmetries generate.
+
+            step(w) = mean over g of g^-1 net(g w)
+
+        A model that has the symmetries exactly stays what it is; the error of another one falls, for `images` times
+        the work.
+        """
+        self.symmetries, self.images = symmetries, images
+        return self
+
+    def averaged(self, given: Tensor) -> Tensor:
+        """One step from what is given, averaged over images if that was asked for."""
+        if self.images == 1:
+            return self(given)
+        made = [
+            moved(self.symmetries, self(moved(self.symmetries, given, element)), element, inverse=True)
+            for element in spread_elements(self.symmetries, given, self.images)
+        ]
+        return torch.stack(made).mean(0)
 
     @property
     def input_scale(self) -> tuple[Tensor, Tensor]:
@@ -171,7 +198,7 @@ class Forecaster(Predictor):
         frames = first[..., -self.in_frames :, :]
         made = []
         for _ in range(steps):
-            made.append(self(frames))
+            made.append(self.averaged(frames))
             frames = torch.cat((frames, made[-1]), dim=3)[..., 1:, :]
         return torch.cat(made, dim=3)
 
@@ -215,7 +242,36 @@ class OneShot(Predictor):
         return self.mean + self.std * out
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
-        return self(given)
+        return self.averaged(given)
+
+
+def spread_elements(symmetries: Sequence[Symmetry], fields: Tensor, count: int) -> list[list[int]]:
+    """So many elements of the group that the symmetries generate, the identity first: how often to make each move.
+
+    They are spread out evenly; where there are few, they differ in mirrors and transpositions rather than in shifts.
+    """
+    orders = [symmetry.order(fields) for symmetry in symmetries]
+    size = prod(orders)
+    if count > size:
+        raise UserError(f"there are {size} images of a field under the symmetries, not {count}.")
+    elements = [[0] * len(orders) for _ in range(count)]
+    for each, element in enumerate(elements):
+        number = each * size // count
+        for place in sorted(range(len(orders)), key=lambda place: -orders[place]):
+            number, element[place] = divmod(number, orders[place])
+    return elements
+
+
+def moved(
+    symmetries: Sequence[Symmetry], fields: Tensor, element: Sequence[int], *, inverse: bool = False
+) -> Tensor:
+    """Fields (sample, row, column, ..., field) after so many moves of each symmetry, or the way back from there."""
+    pairs = list(zip(symmetries, element, strict=True))
+    for symmetry, moves in reversed(pairs) if inverse else pairs:
+        fields = symmetry.image(
+            fields, torch.full((len(fields),), moves, device=fields.device), inverse=inverse
+        )
+    return fields
 
 
 class Unrolled(nn.Module):
@@ -244,9 +300,9 @@ class Unrolled(nn.Module):
 
 
 class Forecast(NamedTuple):
-    """Frames (batch, row, column, step, field), and for each sample the step, from 1, at which it left the training range.
+    """Frames (batch, row, column, step, field), and for each sample the step, from 1, at which it left its range.
 
-    0 where it stayed inside, None where that range is not known.
+    That is the range of the training data. 0 where it stayed inside, None where it is not known.
     """
 
     frames: Tensor
@@ -268,56 +324,6 @@ def left_after(frames: Tensor, low: Tensor | None, high: Tensor | None) -> Tenso
     return torch.where(outside.any(1), outside.int().argmax(1) + 1, 0)
 
 
-class Moments(NamedTuple):
-    """Mean, spread, and extremes of each field; mean and spread of one field are plain numbers."""
-
-    mean: Tensor
-    std: Tensor
-    low: Tensor
-    high: Tensor
-
-
-def moments(pieces: Iterable[Tensor]) -> Moments:
-    """Those of all pieces (..., field) together, which pass one by one.
-
-    >>> x = torch.randn(6, 5, 3) + 100
-    >>> found = moments(x.split(2))
-    >>> torch.allclose(found.mean, x.mean((0, 1))), torch.allclose(found.std, x.flatten(0, 1).std(0), rtol=1e-4)
-    (True, True)
-    """
-    count, ends = 0, list[tuple[Tensor, Tensor]]()
-    for piece in pieces:
-        values = piece.double().flatten(0, -2)
-        if count == 0:
-            about = values.mean(0)  # near the mean, so that squares lose no digits
-            sums, squares = torch.zeros_like(about), torch.zeros_like(about)
-        count, sums = count + len(values), sums + (values - about).sum(0)
-        squares = squares + (values - about).square().sum(0)
-        ends.append(extremes(piece))
-    mean = (about + sums / count).float()
-    std = spread(((squares - sums**2 / count) / max(count - 1, 1)).clamp(min=0).sqrt().float())
-    low, high = (torch.stack(each) for each in zip(*ends, strict=True))
-    one = len(mean) == 1
-    return Moments(mean[0] if one else mean, std[0] if one else std, low.amin(0), high.amax(0))
-
-
-def extremes(values: Tensor) -> tuple[Tensor, Tensor]:
-    """The least and the largest value of each field (the last axis)."""
-    lines = values.flatten(0, -2)
-    return lines.amin(0), lines.amax(0)
-
-
-def spread(std: Tensor) -> Tensor:
-    """A standard deviation to divide by: 1 for what never changes."""
-    return torch.where(std > 0, std, 1.0)
-
-
-def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tensor:
-    """A statistic of each field (the last axis): a vector, or a plain number where there is one field."""
-    values = [statistic(field) for field in fields.unbind(-1)]
-    return values[0] if len(values) == 1 else torch.stack(values)
-
-
 def from_header(header: dict[str, Any]) -> Predictor:
     """The model that the header of a weights file describes, with fresh weights."""
     grid = Grid.of(from_dict(header["geometry"]), *header["resolution"])
@@ -333,6 +339,13 @@ def from_header(header: dict[str, Any]) -> Predictor:
     return predictor
 
 
-def load(path: str | Path) -> Predictor:
-    """The trained model of a weights file, for `predict` and `forecast`."""
-    return weights.load(path, app="pde").rebuilt(from_header, path).eval()
+def load(path: str | Path, images: int = 1) -> Predictor:
+    """The trained model of a weights file; each of its steps is averaged over so many images under symmetries."""
+    file = weights.load(path, app="pde")
+    predictor = file.rebuilt(from_header, path).eval()
+    if images == 1:
+        return predictor
+    problem = PROBLEMS.get(file.header["problem"])
+    if problem is None or not problem.symmetries:
+        raise UserError(f"{path} was trained on {file.header['problem']}, of which no symmetries are known.")
+    return predictor.average(problem.symmetries, images)

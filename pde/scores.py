@@ -1,7 +1,7 @@
 """From finished runs to the scores of every test sample, kept once computed."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from data.fields.reader import Fields
 from data.fields.spectrum import shell_energies
-from data.navier_stokes.diagnostics import spectrum
+from data.navier_stokes.diagnostics import energy, spectrum
 from lab import weights
 from lab.console import say
 from lab.errors import UserError
@@ -19,6 +19,7 @@ from lab.files import content_hash, kept
 from lab.runs import FinishedRun, Row, rows
 from pde.config import DataOptions, EvalConfig, TrainConfig
 from pde.metrics import (
+    correlation_per_frame,
     error_by_band,
     error_by_region,
     error_per_frame,
@@ -27,11 +28,12 @@ from pde.metrics import (
     sample_metrics,
     squares_by_point,
 )
-from pde.predictor import Predictor, from_header, load, moments
+from pde.moments import moments
+from pde.predictor import Predictor, from_header, load
 from pde.problems import DEFAULT, OWN, Problem
 from pde.sources import Samples, Split, open_samples, samples_of
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """To be raised with every change that alters what is kept of a run."""
 
 
@@ -47,6 +49,8 @@ class Scores:
         spectrum, true_spectrum: energy by wavenumber in the last frame of a periodic flow, mean over samples.
         metrics: other scores of each sample, by their names in `pde.metrics.METRICS`.
         bands: the root mean square error by frequency; empty on a sphere.
+        correlations: of forecast and truth, of each sample and frame.
+        energy, true_energy: of a periodic flow, of each frame, mean over samples.
     """
 
     errors: list[float]
@@ -56,8 +60,11 @@ class Scores:
     regions: dict[str, float | None]
     spectrum: list[float]
     true_spectrum: list[float]
-    metrics: dict[str, list[float]]
-    bands: dict[str, float | None]
+    metrics: dict[str, list[float]] = field(default_factory=dict)
+    bands: dict[str, float | None] = field(default_factory=dict)
+    correlations: list[list[float]] = field(default_factory=list)
+    energy: list[float] = field(default_factory=list)
+    true_energy: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -130,12 +137,13 @@ def forecast(predictor: Predictor, samples: Samples, batch_size: int = 20) -> Te
 
 
 def pace(run: FinishedRun) -> dict[str, Any]:
-    """How long the training was: steps, minutes, and seconds per pass over the training data."""
+    """How long the training was: steps, minutes of work, and seconds per pass over the training data."""
     if "steps" not in run.manifest:  # weights that were given as such
         return {}
     last = run.metrics()[-1]
     passes = last["step"] / run.manifest["steps"]["per_pass"]
-    return {"steps": last["step"], "minutes": last["seconds"] / 60, "pass": last["seconds"] / passes}
+    seconds = last.get("work_seconds", last["seconds"])  # runs of earlier versions only have wall time
+    return {"steps": last["step"], "minutes": seconds / 60, "pass": seconds / passes}
 
 
 def _result(row: Row, config: EvalConfig, folder: Path) -> Result:
@@ -158,20 +166,24 @@ def _scores(run: FinishedRun, config: EvalConfig, folder: Path) -> Scores:
     described = test.describe()
     which = [described[name] for name in ("fingerprint", "samples", "grid")]
     key = [SCORES_VERSION, content_hash(run.weights), *which]
-    return Scores(**kept(folder, key, lambda: asdict(_computed(run, problem, test, config.batch_size))))
+    key += [] if config.average_symmetries == 1 else [config.average_symmetries]
+    return Scores(**kept(folder, key, lambda: asdict(_computed(run, problem, test, config))))
 
 
-def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int) -> Scores:
+def _computed(run: FinishedRun, problem: Problem, test: Fields, config: EvalConfig) -> Scores:
     """Batch by batch, so that no more than a batch is in memory; the data is read twice, first for its spread."""
     say(f"{run.name}: {len(test)} forecasts")
-    predictor, grid, first = load(run.weights), test.grid, 0 if problem.static else problem.frames_in
+    predictor, grid = load(run.weights, config.average_symmetries), test.grid
+    first = 0 if problem.static else problem.frames_in
     spread = moments(test[i][None, ..., first:, :] for i in range(len(test))).std
     flow = not any(grid.geometry.bounded) and problem.name != OWN  # the energy of a vorticity
     waves = grid.weights is None
     shown = test.names.index(problem.shown)
+    batch_size = config.batch_size
     errors, per_frame = list[float](), list[list[float]]()
-    metrics: dict[str, list[float]] = {}
-    sums: dict[str, Tensor | float] = dict.fromkeys(("squares", "made", "true", "shells"), 0.0)
+    correlations, metrics = list[list[float]](), dict[str, list[float]]()
+    names = "squares", "shells", "made", "true", "made energy", "true energy"
+    sums: dict[str, Tensor | float] = dict.fromkeys(names, 0.0)
     for start in range(0, len(test), batch_size):
         some = test.some(start, batch_size)
         samples = samples_of(some, problem)
@@ -179,14 +191,17 @@ def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int)
         measured = predictor.measured(prediction), predictor.measured(truth)
         errors += relative_error(*measured, grid.weights).tolist()
         per_frame += error_per_frame(*measured, grid.weights).tolist()
+        if not problem.static:
+            correlations += correlation_per_frame(prediction, truth, grid.weights).tolist()
         for name, values in sample_metrics(prediction, truth, grid).items():
             metrics.setdefault(name, []).extend(values.tolist())
         sums["squares"] += len(some) * squares_by_point(prediction, truth, spread)
         if waves:
             sums["shells"] += shell_energies(prediction - truth).sum(0)
-        if flow:
-            sums["made"] += spectrum(prediction[..., -1, shown]).sum(0)
-            sums["true"] += spectrum(truth[..., -1, shown]).sum(0)
+        for name, part in (("made", prediction), ("true", truth)) if flow else ():
+            frames = part[..., shown].movedim(3, 1)
+            sums[name] += spectrum(frames[:, -1]).sum(0)
+            sums[f"{name} energy"] += energy(frames).sum(0)
     means = {name: torch.as_tensor(total) / len(test) for name, total in sums.items()}
     places, profile = torch.empty(0), torch.empty(0)
     if grid.geometry.places:
@@ -202,6 +217,9 @@ def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int)
         true_spectrum=means["true"].tolist() if flow else [],
         metrics=metrics,
         bands=error_by_band(means["shells"], points) if waves else {},
+        correlations=correlations,
+        energy=means["made energy"].tolist() if flow else [],
+        true_energy=means["true energy"].tolist() if flow else [],
     )
 
 
