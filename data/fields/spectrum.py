@@ -8,8 +8,8 @@ def shell_energies(fields: Tensor) -> Tensor:
     """The squares of the Fourier coefficients of fields (sample, row, column, ...), summed by whole wavenumber.
 
     (sample, shell, ...), as PDEBench counts: in a plane, shell k has the frequencies i, j >= 0, below half of the
-    points of their axis, with k <= sqrt(i^2 + j^2) < k + 1, up to half of the shorter axis. On a line (one column), each
-    frequency of the real transform is a shell.
+    points of their axis, with k <= sqrt(i^2 + j^2) < k + 1, up to half of the shorter axis. On a line (one column),
+    each frequency of the real transform is a shell.
 
     >>> x = torch.arange(8) / 8
     >>> shell_energies(torch.cos(2 * torch.pi * x)[None, :, None, None])[0, :, 0].round(decimals=4)
