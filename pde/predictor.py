@@ -177,8 +177,8 @@ class Forecaster(Predictor):
 
     def forward(self, frames: Tensor) -> Tensor:
         """The frame after (batch, row, column, in_frames, field): (batch, row, column, 1, field)."""
-        constants = frames[..., -1:, self.fields :]
-        frames = frames[..., : self.fields]
+        if self.constants:
+            frames, constants = frames[..., : self.fields], frames[..., -1:, self.fields :]
         normalised = ((frames - self.mean) / self.std).flatten(3)
         if self.constants:
             given = (constants[..., 0, :] - self.constant_mean) / self.constant_std
@@ -203,7 +203,8 @@ class Forecaster(Predictor):
         return torch.cat(made, dim=3)
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
-        return self.rollout(given, frames)[..., : self.fields]
+        made = self.rollout(given, frames)
+        return made[..., : self.fields] if self.constants else made
 
 
 class OneShot(Predictor):
@@ -296,7 +297,8 @@ class Unrolled(nn.Module):
             return x.clone(memory_format=torch.contiguous_format)
 
         _, made = scan(step, rows_first(frames), frames.new_zeros(self.steps, 1))
-        return made.permute(1, 2, 3, 0, 4)[..., : self.predictor.fields]
+        made = made.permute(1, 2, 3, 0, 4)
+        return made[..., : self.predictor.fields] if self.predictor.constants else made
 
 
 class Forecast(NamedTuple):
