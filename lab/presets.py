@@ -37,7 +37,8 @@ def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Seque
     if name not in typing.get_args(Preset):
         return {}  # the parser will object, quoting the flag
     by = getattr(config_class, "presets_by", None)
-    presumed = getattr(config_class, "presumed", lambda asked: {})(lambda option: _asked_for(option, words))
+    presume = getattr(config_class, "presumed", None)
+    presumed: dict[str, Any] = presume(lambda option: _asked_for(option, words)) if presume else {}
     value = (_asked_for(by, words) or presumed.get(by)) if by else None
     if value is not None and not (presets_dir(app) / value).is_dir():
         value = None  # the default, or a mistake to which the parser will object

@@ -163,8 +163,9 @@ class TrainConfig(DataOptions, ExperimentConfig):
         known = PROBLEMS.get(found.problem)
         if known is None:
             return {"problem": OWN}
-        value = None if known.case is None or asked(known.case) else found.parameters.get(known.case)
-        return {"problem": known.name, **({} if value is None else {known.case: value})}
+        case = known.case
+        told_case = {} if case is None or asked(case) else {case: found.parameters.get(case)}
+        return {"problem": known.name} | {key: value for key, value in told_case.items() if value is not None}
 
     @property
     def in_frames(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import Dataset
 
 from data.fields.layout import Grid
 from lab.budget import Pace, measure
@@ -19,7 +19,7 @@ from pde.models import build
 from pde.moments import moments
 from pde.predictor import Forecaster, OneShot, Predictor
 from pde.problems import OWN
-from pde.sources import OnDemand, Samples, Steps
+from pde.sources import OnDemand, Samples
 
 
 class Training(Experiment):
@@ -151,46 +151,24 @@ def make_training(
     config: TrainConfig, samples: Samples | OnDemand, grid: Grid, meaning: Mapping[str, Any] | None = None
 ) -> tuple[Training, Dataset[Any]]:
     """The experiment that the config asks for, and its training data; the header of the weights quotes `meaning`."""
-    lazy = isinstance(samples, OnDemand)
-    given, wanted = samples[0] if lazy else (part[0] for part in samples)
-    data = samples if lazy else TensorDataset(*samples)
+    given, wanted = next(samples.pieces())
     fields = wanted.shape[-1]
     constants = 0 if config.recipe == "map" else given.shape[-1] - fields
     channels = config.in_frames * (given.shape[-1] - constants) + constants
     net = build(config.model, channels, grid, fields, **config.options)
     if config.recipe == "map":
         model = OneShot(net, fields)
-        if lazy:
-            model.normalise_like((each for each, _ in _each(samples)), (each for _, each in _each(samples)))
-        else:
-            model.normalise_like(*samples)
-        return Map(model, config, grid, meaning), data
+        model.normalise_like((each for each, _ in samples.pieces()), (each for _, each in samples.pieces()))
+        return Map(model, config, grid, meaning), samples.dataset()
     forecaster = Forecaster(net, config.in_frames, config.recipe == "markov", fields, constants)
     if constants:
-        given_of = (each for each, _ in _each(samples)) if lazy else [samples.given]
-        forecaster.normalise_constants(each[..., 0, fields:] for each in given_of)
+        forecaster.normalise_constants(each[..., 0, fields:] for each, _ in samples.pieces())
     if config.recipe == "fno":
-        seen = _each(samples) if lazy else [samples]
-        whole = (torch.cat((each[..., :fields], wanted), 3) for each, wanted in seen)
-        forecaster.low, forecaster.high = moments(whole)[2:]
-        return Rollout(forecaster, config, grid, meaning), data
+        forecaster.low, forecaster.high = moments(samples.trajectories(0))[2:]
+        return Rollout(forecaster, config, grid, meaning), samples.dataset()
     first = config.about.frames_in - 1 if config.first_frame is None else config.first_frame
-    frames = given.shape[2] + wanted.shape[2]
+    frames = given.shape[3] + wanted.shape[3]
     if first > frames - 2:
         raise UserError(f"--first-frame {first}: there are {frames} frames, and a step needs two.")
-    if isinstance(samples, OnDemand):
-        forecaster.normalise_like(partial(samples.trajectories, first))
-        return Markov(forecaster, config, grid, meaning), Steps(samples.fields, first)
-    trajectories = torch.cat((samples.given[..., :fields], samples.wanted), dim=3)[..., first:, :]
-    forecaster.normalise_like(trajectories)
-    if constants:
-        kept = samples.given[..., :1, fields:].expand(*trajectories.shape[:-1], -1)
-        trajectories = torch.cat((trajectories, kept), -1)
-    by_frame = trajectories.permute(0, 3, 1, 2, 4).contiguous()
-    now, following = by_frame[:, :-1].flatten(0, 1), by_frame[:, 1:, ..., :fields].flatten(0, 1)
-    return Markov(forecaster, config, grid, meaning), TensorDataset(now, following)
-
-
-def _each(samples: OnDemand) -> Iterator[tuple[Tensor, Tensor]]:
-    """One sample after another, with a sample axis of 1."""
-    return ((given[None], wanted[None]) for given, wanted in (samples[i] for i in range(len(samples))))
+    forecaster.normalise_like(partial(samples.trajectories, first))
+    return Markov(forecaster, config, grid, meaning), samples.steps(first)

@@ -1,6 +1,6 @@
 """Mean, spread and extremes of fields, all samples at once or one after another."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -49,9 +49,3 @@ def extremes(values: Tensor) -> tuple[Tensor, Tensor]:
 def spread(std: Tensor) -> Tensor:
     """A standard deviation to divide by: 1 for what never changes."""
     return torch.where(std > 0, std, 1.0)
-
-
-def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tensor:
-    """A statistic of each field (the last axis): a vector, or a plain number where there is one field."""
-    values = [statistic(field) for field in fields.unbind(-1)]
-    return values[0] if len(values) == 1 else torch.stack(values)

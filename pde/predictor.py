@@ -17,7 +17,7 @@ from lab.errors import UserError
 from pde.models import build
 from pde.models.parts.model import Model
 from pde.models.parts.resolution import Resolution, shown, sides
-from pde.moments import extremes, moments, of_each_field, spread
+from pde.moments import moments
 from pde.problems import PROBLEMS, Symmetry
 
 BEYOND = 0.1
@@ -160,15 +160,9 @@ class Forecaster(Predictor):
         All samples at once, or a function that goes through them, some at a time: once for the fields and once for
         their changes.
         """
-        if isinstance(trajectories, Tensor):
-            self.mean = of_each_field(torch.mean, trajectories)
-            self.std = spread(of_each_field(torch.std, trajectories))
-            self.low, self.high = extremes(trajectories)
-            changes = trajectories[..., 1:, :] - trajectories[..., :-1, :]
-            self.change = spread(of_each_field(torch.std, changes))
-        else:
-            self.mean, self.std, self.low, self.high = moments(trajectories())
-            _, self.change, _, _ = moments(each[..., 1:, :] - each[..., :-1, :] for each in trajectories())
+        pieces = (lambda: [trajectories]) if isinstance(trajectories, Tensor) else trajectories
+        self.mean, self.std, self.low, self.high = moments(pieces())
+        self.change = moments(each[..., 1:, :] - each[..., :-1, :] for each in pieces()).std
 
     def normalise_constants(self, constants: Tensor | Iterable[Tensor]) -> None:
         """Take mean and spread of each constant from (..., constant), all at once or some at a time."""
@@ -225,17 +219,9 @@ class OneShot(Predictor):
 
     def normalise_like(self, given: Tensor | Iterable[Tensor], wanted: Tensor | Iterable[Tensor]) -> None:
         """Take mean and spread of each input, and of each field of the answers, all at once or some at a time."""
-        if isinstance(given, Tensor) and isinstance(wanted, Tensor):
-            self.input_mean, self.input_std = (
-                of_each_field(torch.mean, given),
-                of_each_field(torch.std, given),
-            )
-            self.mean, self.std = of_each_field(torch.mean, wanted), of_each_field(torch.std, wanted)
-            self.input_std, self.std = spread(self.input_std), spread(self.std)
-            self.low, self.high = extremes(wanted)
-        else:
-            self.input_mean, self.input_std, _, _ = moments(given)
-            self.mean, self.std, self.low, self.high = moments(wanted)
+        given, wanted = ([each] if isinstance(each, Tensor) else each for each in (given, wanted))
+        self.input_mean, self.input_std, _, _ = moments(given)
+        self.mean, self.std, self.low, self.high = moments(wanted)
 
     def forward(self, given: Tensor) -> Tensor:
         """(batch, row, column, 1, field) to (batch, row, column, 1, field)."""

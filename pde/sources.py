@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, TensorDataset
 
 from data.fields.generator import ensure
 from data.fields.layout import Grid
@@ -16,6 +16,9 @@ from data.fields.reader import Fields
 from lab.errors import UserError
 from pde.config import DataOptions, opened
 from pde.problems import OWN, PROBLEMS, Problem
+
+PIECE = 16
+"""Samples whose statistics are taken at a time; they need several copies."""
 
 
 class Samples(NamedTuple):
@@ -27,9 +30,35 @@ class Samples(NamedTuple):
     given: Tensor
     wanted: Tensor
 
+    def pieces(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """All samples, a few at a time."""
+        return zip(self.given.split(PIECE), self.wanted.split(PIECE), strict=True)
+
+    def trajectories(self, first: int) -> Iterator[Tensor]:
+        """The frames from `first` on, a few samples at a time."""
+        for given, wanted in self.pieces():
+            yield torch.cat((given[..., : wanted.shape[-1]], wanted), 3)[..., first:, :]
+
+    def dataset(self) -> TensorDataset:
+        """Item i is what is given of sample i, and what is wanted."""
+        return TensorDataset(self.given, self.wanted)
+
+    def steps(self, first: int) -> TensorDataset:
+        """Every frame from `first` on, with the constants behind it, and the frame after it."""
+        fields = self.wanted.shape[-1]
+        by_frame = torch.cat(list(self.trajectories(first))).permute(0, 3, 1, 2, 4)
+        now, following = by_frame[:, :-1], by_frame[:, 1:].flatten(0, 1)
+        if constants := self.given.shape[-1] - fields:
+            kept = self.given[:, None, ..., 0, fields:].expand(*now.shape[:-1], constants)
+            now = torch.cat((now, kept), -1)
+        return TensorDataset(now.flatten(0, 1), following)
+
 
 class OnDemand(Dataset[tuple[Tensor, Tensor]]):
-    """Samples that are read when they are asked for: item i is what is given of sample i, and what is wanted."""
+    """Samples that are read when they are asked for: item i is what is given of sample i, and what is wanted.
+
+    It answers to what `Samples` answers to, one sample at a time.
+    """
 
     def __init__(self, fields: Fields, problem: Problem) -> None:
         self.fields, self.problem = fields, problem
@@ -41,10 +70,24 @@ class OnDemand(Dataset[tuple[Tensor, Tensor]]):
         given, wanted = samples_of(self.fields.one(index), self.problem)
         return given[0], wanted[0]
 
+    def pieces(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """One sample after another, with a sample axis of 1."""
+        for index in range(len(self)):
+            given, wanted = self[index]
+            yield given[None], wanted[None]
+
     def trajectories(self, first: int) -> Iterator[Tensor]:
         """The frames from `first` on, one sample after another, with a sample axis of 1."""
         for index in range(len(self)):
             yield self.fields.part(index, slice(first, None))[None]
+
+    def dataset(self) -> "OnDemand":
+        """Itself."""
+        return self
+
+    def steps(self, first: int) -> "Steps":
+        """Every frame from `first` on and the frame after it, read when asked for."""
+        return Steps(self.fields, first)
 
 
 class Steps(Dataset[tuple[Tensor, Tensor]]):

@@ -8,7 +8,6 @@ from pde.problems import OWN
 def train(config: TrainConfig) -> dict[str, float]:
     """Train one model on one problem; the data is made when it is missing."""
     import torch
-    from torch.utils.data import TensorDataset
 
     from lab.budget import Budget
     from lab.console import say
@@ -24,8 +23,7 @@ def train(config: TrainConfig) -> dict[str, float]:
 
         say(summary(split.train))
         spread(split.train).print()
-    samples, kept = split.load(split.train), split.load(split.validation)
-    validation = kept if isinstance(kept, OnDemand) else TensorDataset(*kept)
+    samples, validation = split.load(split.train), split.load(split.validation).dataset()
     if isinstance(samples, OnDemand):
         size = split.train.nbytes / 2**30
         say(

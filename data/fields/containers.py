@@ -168,7 +168,9 @@ def _zarr(path: Path) -> Opened:
                     f"{path}: {missing} of {each.nchunks} chunks of {name!r} are not stored; they count as "
                     f"{each.fill_value}"
                 )
-            names = getattr(each.metadata, "dimension_names", None) or each.attrs.get("_ARRAY_DIMENSIONS", [])
+            names: Any = getattr(each.metadata, "dimension_names", None) or each.attrs.get(
+                "_ARRAY_DIMENSIONS", []
+            )
             labels = [] if any(label is None for label in names) else [str(label) for label in names]
             attributes = dict(each.attrs)
             arrays[name] = NamedArray(

@@ -105,7 +105,12 @@ def line_sheet(fields: Fields, path: Path) -> Path:
                     continue
                 field = values[i, :, 0, :, j].T.flip(0)
                 limit = float(field.abs().max())
-                scale = {"cmap": plot.FIELD_MAP, "vmin": -limit, "vmax": limit, "aspect": "auto"}
+                scale: dict[str, Any] = {
+                    "cmap": plot.FIELD_MAP,
+                    "vmin": -limit,
+                    "vmax": limit,
+                    "aspect": "auto",
+                }
                 drawn = plot.show_image(panel, field, **scale)
                 figure.colorbar(drawn, ax=panel, shrink=0.85, aspect=12, pad=0.02).ax.tick_params(labelsize=7)
         return plot.save(figure, path)
