@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from data.scans.sense import Sense, sample
+from data.scans.sense import Sense
 from mri.config import Loss
 from mri.ssim import K1, K2, RADIUS, SIGMA
 
@@ -74,15 +74,14 @@ def _window(length: int, like: Tensor) -> Tensor:
     return window / window.sum(1, keepdim=True)
 
 
-def misfit(image: Tensor, kspace: Tensor, maps: Tensor, held: Tensor) -> Tensor:
-    """How far what the coils would measure of an image is from what they measured, where `held` is true:
+def misfit(image: Tensor, kspace: Tensor, maps: Tensor, weights: Tensor) -> Tensor:
+    """How far what the coils would measure of an image is from what they measured: for each slice
 
-        (|A x - y|_2 / |y|_2 + |A x - y|_1 / |y|_1) / 2,     one number per slice
+        sum w |A x - y| / sum w |y|,
 
-    (Yaman et al. 2020), with image (batch, ky, kz), k-space and maps (batch, coils, ky, kz), held (batch, ky, kz).
+    with image (batch, ky, kz), k-space and maps (batch, coils, ky, kz) and weights w (batch, ky, kz), 0 where nothing
+    is compared.
     """
-    measured = sample(kspace, held)
-    error = torch.view_as_real(Sense(maps, held)(image) - measured).flatten(1)
-    reference = torch.view_as_real(measured).flatten(1)
-    terms = [error.norm(p, 1) / reference.norm(p, 1).clamp_min(FLOOR) for p in (1.0, 2.0)]
-    return (terms[0] + terms[1]) / 2
+    error = (weights[:, None] * (Sense(maps)(image) - kspace).abs()).sum((1, 2, 3))
+    size = (weights[:, None] * kspace.abs()).sum((1, 2, 3))
+    return error / size.clamp_min(torch.finfo(size.dtype).tiny)

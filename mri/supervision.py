@@ -12,19 +12,24 @@ from data.scans.slices import Slice
 from mri.augment import flipped, noisier, shifted, turned
 from mri.config import TrainConfig
 from mri.experiment import Reconstruction
-from mri.losses import misfit
+from mri.losses import FLOOR, misfit
 from mri.models.parts.method import Method
 
-HELD_BACK = (0.1, 0.5)
-"""Share of the samples that the loss is computed on, drawn anew between these for every slice and step."""
-RESERVED = 0.2
-"""Share of a validation scan's samples that validation predicts, the same in every epoch."""
-CENTRE = 4
-"""Side of the square in the middle of k-space that is never held back: without it no method knows the contrast."""
+HELD_BACK = (0.2, 0.8)
+"""Share of the outermost samples that the loss is computed on, drawn anew between these for every slice and step."""
+RESERVED = 0.3
+"""The same share for validation, where the samples held back are those of every epoch."""
+RAREST = 0.02
+"""Densities below this count as this, so that no single sample decides."""
 
 
 class SelfSupervised(Reconstruction):
-    """SSDU: the samples of a slice are split in two at random, one part is reconstructed, the other predicted.
+    """SSDU (Yaman et al. 2020): the samples are split in two, one part is reconstructed, the other predicted.
+
+    With p the density of the sampling, a sample is held back with a probability proportional to 1 - p, and counts
+    1 / p: what is held back then stands for what was not sampled, and the centre, which every mask has, is always
+    given. The loss is the logarithm of the misfit, so that slices count alike; not squared, because
+    maps that are not exact leave large errors near the centre that no image removes.
 
     Each scan was sampled once, with a mask of its own; nothing outside it, and no target, is looked at, in training or
     in validation. Samples that validation predicts are never trained on, even if training and validation see the
@@ -54,19 +59,22 @@ class SelfSupervised(Reconstruction):
             kspace, unused = turned(kspace, unused)
         if self.config.flip:
             kspace, maps, mask = flipped(kspace, maps, mask)
-        given, held = split(mask, HELD_BACK)
+        given, held = split(mask, self.model.density, HELD_BACK)
         samples = sample(kspace, given)
         if self.config.noise:
             samples = sample(noisier(samples, given, self.config.noise), given)
         image = self.model(samples, maps, given, batch.echo)
-        return misfit(image, kspace, maps, held).mean()
+        return (misfit(image, kspace, maps, self._weights(held)) + FLOOR).log().mean()
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
         mask, reserved = self._masks(batch)
         kspace, maps, _ = acquired(batch, mask)
         given = mask & ~reserved
         image = self.model(sample(kspace, given), maps, given, batch.echo)
-        return {"error": misfit(image, kspace, maps, reserved)}
+        return {"error": misfit(image, kspace, maps, self._weights(reserved))}
+
+    def _weights(self, held: Tensor) -> Tensor:
+        return held / self.model.density.clamp_min(RAREST)
 
     def _masks(self, batch: Slice) -> tuple[Tensor, Tensor]:
         names = cast(list[str], batch.scan_id)  # the fields of a batch are those of a slice, stacked
@@ -86,27 +94,27 @@ def acquired(batch: Slice, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def split(
-    mask: Tensor, share: tuple[float, float], generator: torch.Generator | None = None
+    mask: Tensor, density: Tensor, share: tuple[float, float], generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Masks (batch, ky, kz) in two: what is given, and what is held back, a share of it between the two numbers.
+    """Masks (batch, ky, kz) in two: what is given, and what is held back.
 
-    >>> mask = torch.rand(3, 20, 16) < 0.5
-    >>> given, held = split(mask, (0.2, 0.4))
+    A sample is held back with probability s (1 - density), with s between the two numbers, one for each mask.
+
+    >>> mask, density = torch.rand(3, 20, 16) < 0.5, torch.full((20, 16), 0.5)
+    >>> given, held = split(mask, density, (0.2, 0.8))
     >>> bool(((given ^ held) == mask).all())
     True
     """
-    shares = torch.empty(len(mask), 1, 1).uniform_(*share, generator=generator)
-    held = torch.rand(mask.shape, generator=generator) < shares
-    ky, kz = (slice(max(n // 2 - CENTRE // 2, 0), n // 2 + CENTRE // 2) for n in mask.shape[-2:])
-    held[:, ky, kz] = False
-    held = mask & held.to(mask.device)
+    shares = torch.empty(len(mask), 1, 1).uniform_(*share, generator=generator).to(density.device)
+    chance = torch.rand(mask.shape, generator=generator).to(density.device)
+    held = mask & (chance < shares * (1 - density))
     return mask & ~held, held
 
 
-def reserve(masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def reserve(masks: Mapping[str, Tensor], density: Tensor) -> dict[str, Tensor]:
     """For each scan the samples that validation predicts: a part of its mask that depends on the scan's name alone."""
     found = {}
     for name, mask in masks.items():
         generator = torch.Generator().manual_seed(stable_seed(name, "reserved"))
-        found[name] = split(mask[None], (RESERVED, RESERVED), generator)[1][0]
+        found[name] = split(mask[None], density, (RESERVED, RESERVED), generator)[1][0]
     return found

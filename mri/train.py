@@ -50,8 +50,9 @@ def train(config: TrainConfig) -> dict[str, float]:
             budget = Budget.of(config.minutes, lambda: measure(experiment, *parts, collate=collate))
             plan = plan_of(config, len(data.train))
             stopping = early_stopping(config.epochs if plan is None else plan.epochs) if config.scan else []
-            how = {"collate": collate, "plan": plan, "budget": budget, "callbacks": stopping}
-            best = fit(experiment, *parts, folder, **how)
+            best = fit(
+                experiment, *parts, folder, collate=collate, plan=plan, budget=budget, callbacks=stopping
+            )
             say(f"best validation error {best['error']:.5f} {experiment.unit} (epoch {best['epoch']})")
         else:
             weights.save(folder.weights, method, {**header(method, config), "best": best})
@@ -70,7 +71,7 @@ def supervised(method: "Method", config: TrainConfig, masks: "Tensor", data: "Sa
     if config.supervision == "full":
         return Reconstruction(method, config, masks, fixed)
     own = evaluation_masks(data.train_scans, config.acc, config.mask)
-    return SelfSupervised(method, config, own | fixed, reserve(fixed))
+    return SelfSupervised(method, config, own | fixed, reserve(fixed, method.density))
 
 
 def early_stopping(epochs: int) -> "list[Callback]":

@@ -26,7 +26,6 @@ from lab.files import read_json, write_json
 from mri.metrics import Complex
 from mri.predictor import Predictor
 from mri.sampling import measured
-from mri.supervision import CENTRE
 
 PARTS = 8
 LEVEL = 0.9
@@ -35,6 +34,8 @@ WINDOW = 5
 """Side of the square over which the variance is averaged: of eight numbers alone it would be rough."""
 ANATOMY = 0.05
 """Voxels darker than this share of the brightest are air, and do not count."""
+CENTRE = 4
+"""Side of the square in the middle of k-space that no part has: without it no method knows the contrast."""
 FILE = "uncertainty.json"
 
 Real = NDArray[np.float32]

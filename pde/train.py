@@ -15,7 +15,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     from lab.run import Run
     from lab.trainer import fit, prepare
     from pde.experiment import make_training
-    from pde.sources import Split
+    from pde.sources import OnDemand, Split
 
     prepare(config)
     split = Split(config)
@@ -24,8 +24,13 @@ def train(config: TrainConfig) -> dict[str, float]:
 
         say(summary(split.train))
         spread(split.train).print()
-    samples = split.load(split.train)
-    validation = TensorDataset(*split.load(split.validation))
+    samples, kept = split.load(split.train), split.load(split.validation)
+    validation = kept if isinstance(kept, OnDemand) else TensorDataset(*kept)
+    if isinstance(samples, OnDemand):
+        size = split.train.nbytes / 2**30
+        say(
+            f"the training samples take {size:.1f} GB, more than --memory-gb {config.memory_gb:g}: read when needed"
+        )
     torch.manual_seed(config.seed)
     training, data = make_training(config, samples, split.grid, split.meaning)
     with Run.open(config, split.describe()) as folder:

@@ -18,6 +18,8 @@ from mri.sources import Source
 from mri.supervision import SelfSupervised, reserve, split
 from mri.train import train
 
+DENSITY = torch.full((32, 24), 0.5)
+DENSITY[12:20, 9:15] = 1
 LEARNED = [name for name, entry in MODELS.items() if entry.learned]
 
 
@@ -37,7 +39,8 @@ def experiment(model: str, masks, reserved=None, **options) -> SelfSupervised:
     config = TrainConfig(
         model=model, supervision="self", shift=0.1, turn=True, flip=True, noise=1.0, **options
     )
-    return SelfSupervised(build(model, (32, 24), **config.options), config, masks, reserved or {})
+    method = build(model, (32, 24), DENSITY, **config.options)
+    return SelfSupervised(method, config, masks, reserved or {})
 
 
 @pytest.mark.parametrize("model", LEARNED)
@@ -50,7 +53,7 @@ def test_neither_targets_nor_what_was_not_sampled_are_looked_at(model, batch, ma
     )
     losses, gradients, scores = [], [], []
     for given in (batch, spoilt):
-        trained = experiment(model, masks, reserve(masks))
+        trained = experiment(model, masks, reserve(masks, DENSITY))
         torch.manual_seed(1)
         losses.append(trained.loss(given))
         losses[-1].backward()
@@ -64,7 +67,7 @@ def test_neither_targets_nor_what_was_not_sampled_are_looked_at(model, batch, ma
 
 
 def test_samples_reserved_for_validation_are_not_trained_on(batch, masks):
-    reserved = reserve(masks)
+    reserved = reserve(masks, DENSITY)
     hidden = torch.stack([reserved[name] for name in batch.scan_id])[:, None]
     spoilt = batch._replace(kspace=torch.where(hidden, math.nan, batch.kspace))
     assert torch.isfinite(experiment("mcs", masks, reserved).loss(spoilt))
@@ -72,36 +75,44 @@ def test_samples_reserved_for_validation_are_not_trained_on(batch, masks):
 
 
 def test_given_and_held_samples_are_all_that_was_sampled_and_none_twice():
-    mask = torch.rand(50, 24, 20) < 0.5
-    given, held = split(mask, (0.1, 0.5))
+    mask = torch.rand(200, 32, 24) < 0.5
+    given, held = split(mask, DENSITY, (0.2, 0.8))
     assert torch.equal(given | held, mask)
     assert not (given & held).any()
-    shares = held.float().mean((1, 2)) / mask.float().mean((1, 2))
-    assert shares.min() < 0.2 < 0.4 < shares.max() < 0.6
-    assert not held[:, 10:14, 8:12].any()
+    assert not held[:, 12:20, 9:15].any()  # every mask samples the centre: nothing there is ever missing
+    outside = DENSITY < 1
+    shares = held[:, outside].float().mean(1) / mask[:, outside].float().mean(1)
+    assert 0.05 < shares.min() < 0.15  # 0.2 and 0.8 times 1 - density
+    assert 0.35 < shares.max() < 0.5
+
+
+def test_what_is_held_back_stands_for_what_was_not_sampled():
+    density = torch.linspace(0.1, 0.9, 16).expand(12, 16)
+    mask = torch.rand(20000, 12, 16) < density
+    held = split(mask, density, (0.5, 0.5))[1]
+    weight = (held / density).mean((0, 1))
+    missing = (~mask).float().mean((0, 1))
+    assert torch.allclose(weight / weight.sum(), missing / missing.sum(), rtol=0.05)
 
 
 def test_reserved_samples_depend_on_the_scan_alone():
-    masks = {name: torch.rand(24, 20) < 0.5 for name in "ab"}
-    first, second = reserve(masks), reserve(dict(reversed(masks.items())))
+    masks = {name: torch.rand(32, 24) < 0.5 for name in "ab"}
+    first, second = reserve(masks, DENSITY), reserve(dict(reversed(masks.items())), DENSITY)
     assert all(torch.equal(first[name], second[name]) for name in masks)
-    same = reserve({name: torch.ones(24, 20, dtype=torch.bool) for name in "ab"})
+    same = reserve({name: torch.ones(32, 24, dtype=torch.bool) for name in "ab"}, DENSITY)
     assert not torch.equal(same["a"], same["b"])
 
 
-def test_misfit_is_the_published_loss_on_the_held_samples(problem):
+def test_misfit_is_the_weighted_error_of_what_the_coils_measure(problem):
     given = problem((12, 10))
-    held = torch.rand(2, 12, 10) < 0.3
+    weights = torch.rand(2, 12, 10) * (torch.rand(2, 12, 10) < 0.3)
     image = given.image + 0.1 * torch.randn_like(given.image)
-    found = misfit(image, given.full, given.maps, held)
+    found = misfit(image, given.full, given.maps, weights)
     for index in range(2):
-        where = held[index].expand(3, -1, -1)
-        measured = given.full[index][where]
-        error = SenseOperator(given.maps[index])(image[index])[where] - measured
-        parts = [torch.view_as_real(each).flatten() for each in (error, measured)]
-        one, two = (parts[0].norm(p) / parts[1].norm(p) for p in (1, 2))
-        assert torch.allclose(found[index], (one + two) / 2)
-    assert misfit(given.image, given.full, given.maps, held).max() < 1e-12
+        error = SenseOperator(given.maps[index])(image[index]) - given.full[index]
+        sizes = [(weights[index] * each.abs()).sum() for each in (error, given.full[index])]
+        assert torch.allclose(found[index], sizes[0] / sizes[1])
+    assert misfit(given.image, given.full, given.maps, weights).max() < 1e-12
 
 
 SMALL = {"preset": "smoke", "model": "mcs", "options": {"iterations": 3}, "batch_size": 4, "threads": 1,
