@@ -1,6 +1,6 @@
 """Loss and scores in training: the recipes. Comparisons hold the recipe fixed."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
