@@ -5,12 +5,16 @@ from pathlib import Path
 
 from data.scans.fastmri.format import FastMri
 from data.scans.format import Format
+from data.scans.mrd.format import Mrd
+from data.scans.own.bart import Bart
+from data.scans.own.matlab import Matlab
+from data.scans.own.numpy_file import Numpy
 from data.scans.scan import Scan
 from data.scans.selection import Selection, Shape
 from data.scans.skm_tea.format import ROOT_VARIABLE, SkmTea
 from lab.errors import UserError
 
-FORMATS: tuple[Format, ...] = (SkmTea(), FastMri())
+FORMATS: tuple[Format, ...] = (SkmTea(), FastMri(), Mrd(), Bart(), Matlab(), Numpy())
 """Tried in this order; the first that owns a file or folder reads it."""
 
 
@@ -46,10 +50,11 @@ def load_scans(
     for form in FORMATS:
         if form.owns_folder(Path(named), split):
             return form.load(Path(named), split, shape=shape, count=count, skip_bad=skip_bad)
-    expected = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS)
+    layouts = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS[:2])
+    others = ", ".join(form.name for form in FORMATS[2:])
     raise UserError(
-        f"{'--data' if root else ROOT_VARIABLE} names {named}, but there is no {expected} with scans; "
-        "name the folder above it."
+        f"{'--data' if root else ROOT_VARIABLE} names {named}, but there is no {layouts} with scans for {split}, nor a "
+        f"folder {split} or at least three files of other formats ({others}); name the folder above it."
     )
 
 

@@ -20,7 +20,7 @@ from math import log2, prod
 
 import torch
 from torch import Tensor
-from torch.fft import fft2, fftshift, ifft2, ifftshift
+from torch.fft import fft, fft2, fftshift, ifft, ifft2, ifftshift
 
 from monarch_core import LinearOperator
 
@@ -41,6 +41,16 @@ def fft2c(image: Tensor) -> Tensor:
 def ifft2c(kspace: Tensor) -> Tensor:
     """K-space to image: the inverse, and adjoint, of `fft2c`."""
     return fftshift(ifft2(ifftshift(kspace, dim=PLANE), norm="ortho"), dim=PLANE)
+
+
+def fftc(image: Tensor, dim: int) -> Tensor:
+    """The centred orthonormal DFT along one axis."""
+    return fftshift(fft(ifftshift(image, dim=dim), dim=dim, norm="ortho"), dim=dim)
+
+
+def ifftc(kspace: Tensor, dim: int) -> Tensor:
+    """The inverse, and adjoint, of `fftc`: what brings the readout of a 3-D scan into image space."""
+    return fftshift(ifft(ifftshift(kspace, dim=dim), dim=dim, norm="ortho"), dim=dim)
 
 
 class Sense(LinearOperator):
