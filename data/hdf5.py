@@ -98,9 +98,7 @@ class Hdf5File:
                 raise self._wrong(f"{name!r} holds {entry.dtype}, which cannot be used here")
             return entry
 
-    def read(
-        self, name: str, selection: Any = (), kinds: str = NUMBERS, field: str | None = None
-    ) -> Any:
+    def read(self, name: str, selection: Any = (), kinds: str = NUMBERS, field: str | None = None) -> Any:
         """Read a selection (whole numbers and slices) of a data set as a numpy array; of records, one field."""
         entry = self.dataset(name, kinds)
         with self._explained(f"reading {name!r}"):

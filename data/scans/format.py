@@ -52,7 +52,9 @@ class Format(ABC):
         if self.folder(root, split) != root:
             return ""
         counts = [f"{each} {len(self.files(root, each))}" for each in SPLITS]
-        return f"{root} has no folders train, val, test: its scans are shared out by name, {', '.join(counts)}"
+        return (
+            f"{root} has no folders train, val, test: its scans are shared out by name, {', '.join(counts)}"
+        )
 
     def owns_folder(self, root: Path, split: str) -> bool:
         """Whether the scans of a split below `root` are stored in this format."""
@@ -74,7 +76,11 @@ class Format(ABC):
         shapes = {name: self._plane(path, skip_bad) for name, path in files.items()}
         wanted = shape or most_frequent(one for one in shapes.values() if one is not None)
         found = select(
-            shapes, lambda name: with_target(self.open(files[name])), wanted=wanted, count=count, skip_bad=skip_bad
+            shapes,
+            lambda name: with_target(self.open(files[name])),
+            wanted=wanted,
+            count=count,
+            skip_bad=skip_bad,
         )
         found.shared_out = self.shared_out(root, split)
         return found

@@ -29,7 +29,9 @@ AT_ONCE = 64
 class EstimatedMaps:
     """Maps (slice, coil, ky, kz) of a scan, from the calibration region of its first echo or a calibration scan."""
 
-    def __init__(self, scan: "Scan", calibration: Mapped | None = None, method: Espirit | None = None) -> None:
+    def __init__(
+        self, scan: "Scan", calibration: Mapped | None = None, method: Espirit | None = None
+    ) -> None:
         self.scan, self.calibration, self.method = scan, calibration, method or Espirit()
         self._mapped: Mapped | None = None
 
@@ -76,7 +78,9 @@ class EstimatedMaps:
 
     def _region(self, slice_index: int) -> NDArray[np.complex64]:
         """Calibration k-space (coil, ky, kz) of a slice."""
-        whole = self.scan.kspace(slice_index) if self.calibration is None else self.calibration[slice_index, 0]
+        whole = (
+            self.scan.kspace(slice_index) if self.calibration is None else self.calibration[slice_index, 0]
+        )
         ky, kz = (centre(inner, outer) for inner, outer in zip(self.region, whole.shape[1:], strict=True))
         return np.ascontiguousarray(whole[:, ky, kz], np.complex64)
 

@@ -20,10 +20,15 @@ FORMATS: tuple[Format, ...] = (SkmTea(), FastMri(), Mrd(), Bart(), Matlab(), Num
 
 def open_scan(path: str | Path) -> Scan:
     """The scan in a file, of whatever format."""
+    return format_of(path).open(Path(path))
+
+
+def format_of(path: str | Path) -> Format:
+    """The format of a file."""
     path = Path(path)
     for form in FORMATS:
         if form.owns_file(path):
-            return form.open(path)
+            return form
     if not path.exists():
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
     raise UserError(

@@ -57,6 +57,8 @@ class Scan(ABC):
     """From where to where each axis of `matrix_shape` runs; "SI" is from head to foot."""
     timing: Timing | None = None
     """What the file says of its sequence; needed for maps of T2."""
+    three_dimensional: bool = True
+    """Whether slices are positions along the readout of a 3-D scan; otherwise the readout is the first axis of each."""
     undersampled: bool = False
     """Whether it is reconstructed as it is; then it has no target, and no mask is simulated."""
     maps_are: str = "in the file"

@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from data.scans.fastmri.espirit import espirit_maps
 
 from data.scans.fastmri import espirit
-from data.scans.fastmri.espirit import espirit_maps
 from data.scans.fastmri.scan import FastMriScan
 from data.scans.reader import load_scans, open_scan
 from data.scans.sense import Sense, combine, ifft2c

@@ -33,6 +33,7 @@ class FastMriScan(Scan):
     """
 
     origin = "fastMRI"
+    three_dimensional = False
 
     def __init__(self, path: str | Path) -> None:
         self.file = Hdf5File(path)

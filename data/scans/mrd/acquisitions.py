@@ -39,16 +39,22 @@ class Acquisitions:
         """The group that holds the header and the data, mostly "dataset"."""
         found = [name for name in sorted(self.file.names()) if f"{name}/xml" in self.file]
         if not found or f"{found[0]}/data" not in self.file:
-            raise UserError(f"{self.path} has no group with 'xml' and 'data', so it is not ISMRMRD; write it again.")
+            raise UserError(
+                f"{self.path} has no group with 'xml' and 'data', so it is not ISMRMRD; write it again."
+            )
         if len(found) > 1 and "dataset" not in found:
-            raise UserError(f"{self.path} holds several scans ({', '.join(found)}); write each to a file of its own.")
+            raise UserError(
+                f"{self.path} holds several scans ({', '.join(found)}); write each to a file of its own."
+            )
         return "dataset" if "dataset" in found else found[0]
 
     @cached_property
     def header(self) -> Header:
         header = parse_header(self.file.text(f"{self.group}/xml"), self.path)
         if header.trajectory != "cartesian":
-            raise UserError(f"{self.path} has a {header.trajectory} trajectory; only Cartesian scans are read.")
+            raise UserError(
+                f"{self.path} has a {header.trajectory} trajectory; only Cartesian scans are read."
+            )
         return header
 
     @cached_property
@@ -81,7 +87,9 @@ class Acquisitions:
                 passed[name] = passed.get(name, 0) + int(lines.sum())
                 wanted &= ~lines
         if passed:
-            say(f"{self.path.name}: passed over {', '.join(f'{n} {name} lines' for name, n in passed.items())}")
+            say(
+                f"{self.path.name}: passed over {', '.join(f'{n} {name} lines' for name, n in passed.items())}"
+            )
         if not wanted.any():
             raise UserError(f"{self.path} has no imaging lines, only noise, calibration or navigators.")
         return np.flatnonzero(wanted)
@@ -99,7 +107,9 @@ class Acquisitions:
         """Slice counters of the image, in order."""
         found = np.unique(self.counter("slice", self.imaging)).tolist()
         if len(found) > 1 and self.header.encoded.matrix[2] > 1:
-            raise UserError(f"{self.path} has {len(found)} slabs of a 3-D scan; write each to a file of its own.")
+            raise UserError(
+                f"{self.path} has {len(found)} slabs of a 3-D scan; write each to a file of its own."
+            )
         return [int(each) for each in found]
 
     @cached_property
@@ -109,7 +119,9 @@ class Acquisitions:
         varying = [name for name, found in values.items() if len(found) > 1] or ["contrast"]
         if len(varying) > 1:
             counts = " and ".join(f"{len(values[name])} values of {name}" for name in varying)
-            raise UserError(f"{self.path} has {counts}; only one of them is read: write one to a file of its own.")
+            raise UserError(
+                f"{self.path} has {counts}; only one of them is read: write one to a file of its own."
+            )
         return varying[0], values[varying[0]]
 
     def counter(self, name: str, lines: Lines) -> NDArray[np.int64]:
@@ -136,7 +148,9 @@ class Acquisitions:
         heads = self.heads[lines]
         kinds = {(int(each["active_channels"]), int(each["number_of_samples"])) for each in heads}
         if len(kinds) != 1:
-            raise UserError(f"{self.path}: its lines differ in coils or samples ({sorted(kinds)[:3]}); write it again.")
+            raise UserError(
+                f"{self.path}: its lines differ in coils or samples ({sorted(kinds)[:3]}); write it again."
+            )
         channels, count = kinds.pop()
         backwards = self.flagged(REVERSED)
         for first in range(0, len(lines), AT_ONCE):

@@ -88,9 +88,7 @@ def _space(encoding: ElementTree.Element, name: str) -> Space:
     lengths = [_number(encoding, f"{name}/fieldOfView_mm/{axis}") for axis in "xyz"]
     if not all(0 < side < 2**16 for side in sides) or not all(0 < length < 1e6 for length in lengths):
         raise ValueError(f"{name} has the matrix {sides} and the field of view {lengths}")
-    return Space(
-        (int(sides[0]), int(sides[1]), int(sides[2])), (lengths[0], lengths[1], lengths[2])
-    )
+    return Space((int(sides[0]), int(sides[1]), int(sides[2])), (lengths[0], lengths[1], lengths[2]))
 
 
 def _timing(root: ElementTree.Element) -> Timing | None:

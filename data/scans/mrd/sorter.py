@@ -43,7 +43,16 @@ class Sorter:
         if notes.timing is None and self.header.timing is not None:
             notes = replace(notes, **self.header.timing._asdict())
         notes = replace(notes, voxel_spacing=notes.voxel_spacing or list(spacing))
-        return OwnScan(path, kspace, notes, calibration=calibration, affine=self.affine(spacing))
+        beside = path.with_name(f"{path.stem}_maps.npy")
+        return OwnScan(
+            path,
+            kspace,
+            notes,
+            maps=Mapped(beside) if beside.is_file() else None,
+            calibration=calibration,
+            affine=self.affine(spacing),
+            three_dimensional=self.three_dimensional,
+        )
 
     def _kept(self, name: str, chosen: Lines, echoes: int) -> Mapped:
         path, coils = self.lines.path, int(self.lines.heads["active_channels"][chosen[0]])
@@ -101,7 +110,7 @@ class Sorter:
         return image if self.three_dimensional else fftc(image, -1)
 
     def whitening(self, chosen: Lines) -> Tensor | None:
-        """The matrix (coil, coil) after which the noise of all coils is white with variance 1; None without noise lines.
+        """The matrix (coil, coil) after which the noise of all coils is white with variance 1; None without noise.
 
         With the covariance L L^H of the noise it is L^-1, scaled to the bandwidth of the lines.
         """
@@ -110,11 +119,15 @@ class Sorter:
         noise = torch.cat([some.movedim(1, 0).flatten(1) for some in self._noise()], dim=1)
         coils, count = noise.shape
         if count < 4 * coils:
-            say(f"{self.lines.path.name}: {count} noise samples are too few to whiten {coils} coils; left as they are")
+            say(
+                f"{self.lines.path.name}: {count} noise samples are too few to whiten {coils} coils; left as they are"
+            )
             return None
         factor, failed = torch.linalg.cholesky_ex(noise @ noise.mH / count)
         if int(failed):
-            raise UserError(f"{self.lines.path}: a coil has no noise at all; write the file again without it.")
+            raise UserError(
+                f"{self.lines.path}: a coil has no noise at all; write the file again without it."
+            )
         times = [float(self.lines.heads["sample_time_us"][some[0]]) for some in (chosen, self.lines.noise)]
         gain = (times[0] / times[1]) ** 0.5 if min(times) > 0 else 1.0
         inverse = torch.linalg.solve_triangular(factor, torch.eye(coils, dtype=factor.dtype), upper=False)
@@ -144,7 +157,9 @@ class Sorter:
             return None
         positions = self._positions()
         if len(positions) > 1 and not self.three_dimensional:
-            axes[:, 0] = (positions[-1] - positions[0]) / max(np.linalg.norm(positions[-1] - positions[0]), 1e-9)
+            axes[:, 0] = (positions[-1] - positions[0]) / max(
+                np.linalg.norm(positions[-1] - positions[0]), 1e-9
+            )
         slices = self.readout if self.three_dimensional else 1
         middle = np.array([slices // 2, *(n // 2 for n in self.plane)], float)
         matrix = np.eye(4)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ Shape = tuple[int, ...]
 class ArrayFile(ABC):
     """A file with complex arrays; a format says which there are and how one is brought onto the disk."""
 
-    usual: Mapping[int, tuple[str, ...]] = {}
+    usual: ClassVar[Mapping[int, tuple[str, ...]]] = {}
     """Axes of arrays that nobody names, by their number."""
 
     def __init__(self, path: Path) -> None:
@@ -70,7 +71,7 @@ def scan_of(file: ArrayFile) -> OwnScan:
     kspace = file.mapped(name, arrangement.order)
     if arrangement.three_dimensional:
         kspace = readout_transformed(file.path, file.key(), kspace)
-    return OwnScan(file.path, kspace, notes, maps=maps)
+    return OwnScan(file.path, kspace, notes, maps=maps, three_dimensional=arrangement.three_dimensional)
 
 
 def plane_of(file: ArrayFile) -> Shape:

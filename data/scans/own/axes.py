@@ -1,7 +1,7 @@
 """Arrays of k-space with named axes, brought into one order: (slice, echo, coil, ky, kz).
 
-Two axes in k-space, whatever their names, are the plane of a slice. Three are a 3-D scan: the first of kx, ky, kz is the
-readout, along which the volume is transformed into image space, so that each of its positions is a slice of (ky, kz).
+Two axes in k-space, whatever their names, are the plane of a slice. Three are a 3-D scan: kx is
+its readout, along which the volume is transformed into image space, so that each of its positions is a slice of (ky, kz).
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,9 @@ def arrange(
     if len(waves) == 3 and sizes.get("slice", 1) > 1:
         raise UserError(f"{path} has slices and three axes of k-space; a 3-D scan has no slices.")
     if len(waves) < 2 or min(shape) < 1:
-        raise UserError(f"{path} needs two axes of k-space at least, not {', '.join(names)} of shape {shape}.")
+        raise UserError(
+            f"{path} needs two axes of k-space at least, not {', '.join(names)} of shape {shape}."
+        )
     plane = waves[-2:]
     if axes is None and sizes.get("coil", 1) >= min(sizes[name] for name in plane):
         raise UserError(

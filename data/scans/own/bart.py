@@ -52,8 +52,8 @@ class BartFile(ArrayFile):
         used = {number: size for number, size in self.sizes.items() if size > 1 and number != MAPS}
         if others := [number for number in used if number not in DIMENSIONS]:
             raise UserError(
-                f"{path} has {used[others[0]]} entries along BART's dimension {others[0]}; only readout, phases, coils, "
-                f"maps, echoes or times, and slices are read: take one with bart slice {others[0]} 0."
+                f"{path} has {used[others[0]]} entries along BART's dimension {others[0]}; only readout, phases, "
+                f"coils, maps, echoes or times, and slices are read: take one with bart slice {others[0]} 0."
             )
         self.names = [DIMENSIONS[number] for number in used]
         if self.names.count("echo") > 1:

@@ -1,6 +1,8 @@
 """K-space in MATLAB files, of v5 to v7 (scipy) and of v7.3 (HDF5)."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import h5py
 import numpy as np
@@ -41,7 +43,7 @@ def _file(path: Path) -> ArrayFile:
 class Version5(ArrayFile):
     """Read whole by scipy."""
 
-    usual = {2: ("ky", "kz"), 3: ("ky", "kz", "coil")}
+    usual: ClassVar[Mapping[int, tuple[str, ...]]] = {2: ("ky", "kz"), 3: ("ky", "kz", "coil")}
 
     def shapes(self) -> dict[str, Shape]:
         # The list of a file does not say which arrays are complex: any plane or volume may be, until it is read.

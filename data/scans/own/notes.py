@@ -55,7 +55,9 @@ def read_notes(path: Path) -> Notes:
         raise UserError(f"{where} should hold one object with entries like {', '.join(known)}.")
     for key, value in content.items():
         if key not in known:
-            raise UserError(f"{where} has an entry {key!r}{nearest(key, known)}; known are {', '.join(known)}.")
+            raise UserError(
+                f"{where} has an entry {key!r}{nearest(key, known)}; known are {', '.join(known)}."
+            )
         if not _fits(key, value):
             raise UserError(f"{where}: {value!r} cannot be the {key} of a scan; see docs/own-data-mri.md.")
     return Notes(**content)

@@ -1,7 +1,9 @@
 """K-space in .npy and .npz files."""
 
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +36,7 @@ class Numpy(Format):
 class NumpyFile(ArrayFile):
     """A .npy file, which is mapped as it is, or a .npz file, whose arrays are read."""
 
-    usual = {
+    usual: ClassVar[Mapping[int, tuple[str, ...]]] = {
         2: ("ky", "kz"),
         3: ("coil", "ky", "kz"),
         4: ("slice", "coil", "ky", "kz"),
@@ -69,7 +71,11 @@ def _complex_arrays(path: Path) -> dict[str, Shape]:
         for member in archive.namelist():
             with archive.open(member) as file:
                 version = np.lib.format.read_magic(file)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                read = (
+                    np.lib.format.read_array_header_1_0
+                    if version == (1, 0)
+                    else np.lib.format.read_array_header_2_0
+                )
                 shape, _, dtype = read(file)
                 if dtype.kind == "c":
                     found[member.removesuffix(".npy")] = shape

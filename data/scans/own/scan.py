@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from data.scans.maps import EstimatedMaps
 from data.scans.mapped import Mapped
+from data.scans.maps import EstimatedMaps
 from data.scans.own.notes import Notes
 from data.scans.own.store import file_key
 from data.scans.sampling import Sampling
@@ -36,7 +36,9 @@ class OwnScan(Scan):
         maps: Mapped | None = None,
         calibration: Mapped | None = None,
         affine: NDArray[np.float64] | None = None,
+        three_dimensional: bool = False,
     ) -> None:
+        self.three_dimensional = three_dimensional
         self.path, self.scan_id = path, plain_name(path.stem, f"the name of {path}")
         self.origin, self.timing, self._kspace, self._affine = notes.origin, notes.timing, kspace, affine
         slices, self.num_echoes, self.num_coils, ky, kz = kspace.shape
@@ -88,7 +90,9 @@ class OwnScan(Scan):
         if not np.isfinite(strength).all():
             raise UserError(f"{self.path}: k-space contains NaN or infinity; write it again without.")
         if not strength.any():
-            raise UserError(f"{self.path}: the k-space of its middle slice is zero, so there is nothing to reconstruct.")
+            raise UserError(
+                f"{self.path}: the k-space of its middle slice is zero, so there is nothing to reconstruct."
+            )
         top = np.unravel_index(int(strength.argmax()), strength.shape)
         if all(min(k, n - 1 - k) < n / CORNER for k, n in zip(top, strength.shape, strict=True)):
             raise UserError(

@@ -32,7 +32,9 @@ def kept(source: Path, key: str, name: str, shape: tuple[int, ...], memory: floa
 
     Before anything is read, the memory that filling it needs is said, and too little memory or disk refused.
     """
-    path = datasets_dir() / "scans" / f"{plain_name(source.stem, f'the name of {source}')}-{key}" / f"{name}.npy"
+    path = (
+        datasets_dir() / "scans" / f"{plain_name(source.stem, f'the name of {source}')}-{key}" / f"{name}.npy"
+    )
     if not path.exists():
         needed = 8 * int(np.prod(shape, dtype=object))
         path.parent.mkdir(parents=True, exist_ok=True)
