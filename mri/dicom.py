@@ -105,7 +105,7 @@ def _write(
     from pydicom.dataset import FileDataset, FileMetaDataset
 
     meta = FileMetaDataset()
-    meta.MediaStorageSOPClassUID = MR_IMAGE
+    meta.MediaStorageSOPClassUID = pydicom.uid.UID(MR_IMAGE)
     meta.MediaStorageSOPInstanceUID = pydicom.uid.generate_uid()
     meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
     file = FileDataset(str(path), dict(series), file_meta=meta, preamble=b"\0" * 128)

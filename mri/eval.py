@@ -60,7 +60,7 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     say(f"data: {data}, in {root}; {mask} sampling")
     results = score_runs(runs, scans, mask, folder / "scores")
     tables = results_tables(results, data, config.against)
-    pictures = []
+    pictures: list[Path] = []
     if config.t2:
         tables["t2"], pictures = t2_results(results, scans, mask, config, folder, data)
     written = [*publish(tables, folder), *pictures]

@@ -1,6 +1,6 @@
 """Volumes as files: NIfTI and DICOM in millimetres and the right way up, BART and NumPy as numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,11 @@ from mri.sampling import evaluation_masks
 from mri.scores import Result
 
 Part = Literal["magnitude", "phase", "complex"]
-PARTS = {"magnitude": np.abs, "phase": np.angle, "complex": np.asarray}
+PARTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "magnitude": np.abs,
+    "phase": np.angle,
+    "complex": np.asarray,
+}
 
 
 def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder: Path) -> list[Path]:

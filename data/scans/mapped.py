@@ -37,7 +37,8 @@ class Mapped:
             if self._order is not None:
                 kept = [axis for axis in self._order if axis >= 0]
                 dropped = [axis for axis in range(opened.ndim) if axis not in kept]
-                opened = opened.transpose(kept + dropped)[(..., *[0] * len(dropped))]
+                opened = opened.transpose(kept + dropped)
+                opened = opened.reshape(opened.shape[: len(kept)])
                 new = [place for place, axis in enumerate(self._order) if axis < 0]
                 opened = np.expand_dims(opened, tuple(new))
             self._array = opened

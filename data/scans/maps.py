@@ -62,7 +62,13 @@ class EstimatedMaps:
                     self._estimate(array)
                     array.flush()
                     del array
-            self._mapped = Mapped(path)
+            try:
+                self._mapped = Mapped(path)
+                _ = self._mapped.array
+            except UserError as error:
+                raise UserError(
+                    f"{path} is not a whole file of maps; delete it and they are estimated again."
+                ) from error
         return self._mapped
 
     def _estimate(self, array: NDArray[np.complex64]) -> None:

@@ -23,11 +23,13 @@ class Sampling:
     @classmethod
     def of(cls, kspace: np.ndarray) -> "Sampling":
         """That of k-space (coils, ky, kz): wherever any coil is not zero."""
-        return cls(np.asarray(kspace != 0).any(0))
+        return cls(np.any(kspace != 0, axis=0, keepdims=True)[0])
 
     @property
     def acquired_grid(self) -> Grid:
         """The smallest rectangle (ky, kz) around the centre that holds all that was sampled; the rest is padding.
+
+        Lines missing at an end count as skipped, not as padding, if there are no more of them than are skipped between.
 
         >>> mask = np.zeros((8, 6), bool)
         >>> mask[2:6, ::2] = True
@@ -37,8 +39,13 @@ class Sampling:
         sides = []
         for axis in (1, 0):
             lines, n = np.flatnonzero(self.mask.any(axis)), self.mask.shape[1 - axis]
-            reach = max((max(2 * (n // 2 - k), 2 * (k - n // 2) + 1) for k in lines), default=n)
-            sides.append(min(n, int(reach)))
+            if not len(lines):
+                sides.append(n)
+                continue
+            widest = int(np.diff(lines).max(initial=1))
+            first = 0 if lines[0] < widest else int(lines[0])
+            last = n - 1 if n - 1 - lines[-1] < widest else int(lines[-1])
+            sides.append(min(n, max(2 * (n // 2 - first), 2 * (last - n // 2) + 1)))
         return sides[0], sides[1]
 
     @property

@@ -1,7 +1,7 @@
 """Arrays of k-space with named axes, brought into one order: (slice, echo, coil, ky, kz).
 
-Two axes in k-space, whatever their names, are the plane of a slice. Three are a 3-D scan: kx is
-its readout, along which the volume is transformed into image space, so that each of its positions is a slice of (ky, kz).
+Two axes in k-space, whatever their names, are the plane of a slice. Three are a 3-D scan: kx is its readout, along
+which the volume is transformed into image space, so that each of its positions is a slice of (ky, kz).
 """
 
 from collections.abc import Mapping

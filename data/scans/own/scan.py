@@ -67,7 +67,7 @@ class OwnScan(Scan):
         return super().affine if self._affine is None else self._affine
 
     @property
-    def maps_are(self) -> str:
+    def maps_are(self) -> str:  # type: ignore[override]
         return "given" if self._estimated is None else str(self._estimated)
 
     @property
