@@ -264,7 +264,7 @@ def test_without_calibration_maps_are_asked_for(tmp_path: Path) -> None:
     mask[:, ::4] = True
     np.save(tmp_path / "a.npy", FULL * mask)
     scan = open_scan(tmp_path / "a.npy")
-    with pytest.raises(UserError, match="centre of 24 x 1 is too small .* give maps with the scan"):
+    with pytest.raises(UserError, match=r"centre of 24 x 1 is too small .* give maps with the scan"):
         scan.read(0, 0)
 
 
@@ -454,7 +454,7 @@ def test_memory_and_disk_are_checked_before_reading(
         open_scan(path)
     monkeypatch.undo()
     monkeypatch.setenv("MONARCH_DATA", str(tmp_path / "cache"))
-    with pytest.raises(UserError, match="needs .* GB on disk.*MONARCH_DATA"):
+    with pytest.raises(UserError, match=r"needs .* GB on disk.*MONARCH_DATA"):
         kept(path, "key", "kspace", (10**6, 10**6, 10**3), 0, lambda _: pytest.fail("read"))
     open_scan(path)
     assert "memory: reading a.npz needs about 1 MB, of which" in capsys.readouterr().out

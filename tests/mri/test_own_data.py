@@ -1,4 +1,4 @@
-"""Own scans through the commands: reconstructed by classical methods, trained on, evaluated, written in every format."""
+"""Own scans through the commands: reconstructed by classical methods, trained on, evaluated, in every format."""
 
 import json
 import re

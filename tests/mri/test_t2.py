@@ -75,7 +75,7 @@ def test_timing_comes_from_flags_or_from_the_file(knees) -> None:
     assert timing_of(scan, T2Options()) == TIMING
     assert timing_of(scan, T2Options(te=6.0)) == (25.0, 6.0, 30.0)
     scan.timing = None
-    with pytest.raises(UserError, match="does not say its repetition time.*--tr, --te .*--flip"):
+    with pytest.raises(UserError, match=r"does not say its repetition time.*--tr, --te .*--flip"):
         timing_of(scan, T2Options(tr=20.0))
     with pytest.raises(UserError, match="--te must be below --tr"):
         T2Options(tr=5.0, te=6.0)
