@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test lint format docs bench clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,7 +34,7 @@ demo: $(STAMP) ## Run both applications small: data, training, tables, figures
 	$(BIN)/python -m mri.train $(MRI_DEMO) --model unet --name unet
 	$(BIN)/python -m mri.eval
 	@echo "The U-Net, with its 7.8 million parameters, learns too little from two scans and a minute to beat plain SENSE."
-	@echo "Both tables are above; the figures are in demo/pde/results and demo/mri/results."
+	@echo "Both tables are above. The pages to look through are demo/pde/results/report.html and demo/mri/results/report.html."
 
 test: $(STAMP) ## Run the whole test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -49,6 +49,13 @@ format: $(STAMP) ## Let ruff sort, mend and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Every example of the gallery is run; warnings, and links within the site that lead nowhere, are errors.
+docs: $(STAMP) ## Build the site into docs/_build/html
+	@$(BIN)/python -c 'import sphinx_gallery, furo, myst_parser, sphinx_copybutton' 2>/dev/null || \
+		$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@echo "The site is docs/_build/html/index.html"
+
 bench: $(STAMP) ## Speed and memory as ratios against peers
 	$(BIN)/python -m benchmarks.monarch --quick
 	$(BIN)/python -m benchmarks.models --quick
@@ -59,4 +66,4 @@ bench: $(STAMP) ## Speed and memory as ratios against peers
 	$(BIN)/python -m benchmarks.mri --quick
 
 clean: ## Remove the environment and caches (runs/ and datasets/ stay)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/auto_gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -31,8 +31,8 @@ class StepSeeds(pl.Callback):
 class Metrics(pl.Callback):
     """One row per epoch in metrics.csv: epoch, step, seconds, learning rate, mean loss, validation scores.
 
-    `seconds` is wall time; `train_seconds` is the time that the training itself worked, without validations and
-    whatever else ran on the machine: the clock for comparing speeds.
+    `seconds` is wall time; `work_seconds` is the time that the run itself worked, whatever else ran on the machine, and
+    `train_seconds` that without validations: the clocks for budgets and for comparing speeds.
     The rows travel in the checkpoint, so a resumed run rewrites the file as it was at the checkpoint.
     """
 
@@ -43,7 +43,7 @@ class Metrics(pl.Callback):
         self._steps = 0
         self._spent = 0.0
         self._begun = time.monotonic()
-        self._trained = 0.0
+        self._trained = self._worked = 0.0
         self._training_since: float | None = None
 
     def state_dict(self) -> dict[str, Any]:
@@ -53,17 +53,19 @@ class Metrics(pl.Callback):
             "steps": self._steps,
             "spent": self._spent + time.monotonic() - self._begun,
             "trained": self._trained + self._since(),
+            "worked": self._worked + busy(self._device) - self._working_since,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.rows, self._steps, self._spent = list(state["rows"]), state["steps"], state["spent"]
-        self._trained = state.get("trained", 0.0)
+        self._trained, self._worked = state.get("trained", 0.0), state.get("worked", 0.0)
         self._loss = torch.tensor(state["loss"])
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._begun = time.monotonic()
         self._loss = self._loss.to(module.device)
         self._device = module.device
+        self._working_since = busy(self._device)
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._training_since = busy(self._device)
@@ -87,6 +89,7 @@ class Metrics(pl.Callback):
             "epoch": trainer.current_epoch + 1,
             "step": trainer.global_step,
             "seconds": round(self._spent + time.monotonic() - self._begun, 2),
+            "work_seconds": round(self._worked + busy(self._device) - self._working_since, 3),
             "train_seconds": round(self._trained, 3),
             "lr": trainer.optimizers[0].param_groups[0]["lr"],
             "loss": loss,
@@ -143,15 +146,16 @@ class ProgressReport(pl.Callback):
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert isinstance(module, Experiment)
-        self._progress = Progress(module.total_steps, "training", unit="step")
+        self._progress = Progress(module.steps.total, "training", unit="step")
         self._progress.__enter__()
         self._progress.skip(trainer.global_step)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, *batch: Any
     ) -> None:
-        if self._progress is not None:
+        if self._progress is not None and isinstance(module, Experiment):
             epoch = f"{trainer.current_epoch + 1}/{trainer.max_epochs}"
+            self._progress.total = module.steps.total  # a budget settles it on the way
             self._progress.advance(1, epoch=epoch, loss=float(outputs["loss"]))
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:

@@ -23,12 +23,15 @@ class RunOptions:
     group: ClassVar[str] = "run"
 
     preset: Preset = "auto"
-    """paper: the paper's protocol. laptop: minutes on 2 CPU cores. smoke: seconds, for trying things out.
+    """paper: the paper's protocol. laptop: minutes on 2 CPU cores. smoke: seconds, for trying things out. benchmark
+    (pde, navier-stokes): the paper's data under the best recipe, for --minutes.
     auto: paper where an accelerator is present, laptop otherwise."""
     name: str | None = None
     """Name of the run's folder under runs/; made from the date and the options when not given."""
     resume: bool = False
     """Continue the run called --name from its last checkpoint; begin it if there is none."""
+    steps_of: Path | None = None
+    """manifest.json of a run with a budget of minutes: take the steps that it took, to repeat it exactly."""
     seed: int = 0
     """Seed of everything random: weights, order of the data, noise."""
 
@@ -114,7 +117,7 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
 
     # Where and how a run was placed and called, not what it computes: may differ between a run and its continuation.
     # A preset is a source of values, and those are options of their own.
-    placement: ClassVar[frozenset[str]] = frozenset({"preset", "name", "resume"}) | {
+    placement: ClassVar[frozenset[str]] = frozenset({"preset", "name", "resume", "steps_of"}) | {
         entry.name for entry in fields(HardwareOptions)
     }
 

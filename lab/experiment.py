@@ -1,5 +1,6 @@
 """A model in training, as Lightning sees it: loss, validation, optimiser, schedule."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -10,6 +11,10 @@ from torch import Tensor, nn
 
 from lab.config import ExperimentConfig
 from lab.errors import UserError
+from lab.plan import Steps
+
+ONE_CYCLE_PEAK = 0.3
+"""The share of a run after which the schedule one-cycle falls."""
 
 
 class Experiment(pl.LightningModule, ABC):
@@ -26,9 +31,14 @@ class Experiment(pl.LightningModule, ABC):
     def __init__(self, model: nn.Module, config: ExperimentConfig) -> None:
         super().__init__()
         self.model, self.config = model, config
-        # Optimiser steps of the whole run and of an epoch; `fit` sets them. (Asking Lightning's Trainer for them would
-        # set the loaders up before a checkpoint is restored, and they would then begin their epoch anew.)
-        self.total_steps = self.epoch_steps = 1
+        # `fit` sets the steps of the run. (Asking Lightning's Trainer for them would set the loaders up before a
+        # checkpoint is restored, and they would then begin their epoch anew.)
+        self.steps = Steps(1, [1])
+
+    @property
+    def done(self) -> float:
+        """The share of the run that is over."""
+        return self.steps.done(self.global_step)
 
     @abstractmethod
     def loss(self, batch: Any) -> Tensor:
@@ -66,30 +76,38 @@ class Experiment(pl.LightningModule, ABC):
         optimizer = torch.optim.AdamW(
             list(self.parameter_groups()), lr=config.lr, weight_decay=config.weight_decay, fused=True
         )
-        schedule = learning_rate_schedule(optimizer, config, self.total_steps, self.epoch_steps)
+        schedule = learning_rate_schedule(optimizer, config, self.steps)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def learning_rate_schedule(
-    optimizer: torch.optim.Optimizer, config: ExperimentConfig, total_steps: int, epoch_steps: int
+    optimizer: torch.optim.Optimizer, config: ExperimentConfig, steps: Steps
 ) -> torch.optim.lr_scheduler.LRScheduler:
-    """The learning rate over `total_steps` optimiser steps, relative to each group's peak."""
-    schedulers = torch.optim.lr_scheduler
-    if config.schedule == "one-cycle":
-        peaks = [group["lr"] for group in optimizer.param_groups]
-        return schedulers.OneCycleLR(optimizer, max_lr=peaks, total_steps=total_steps, cycle_momentum=False)
-    warmup = min(config.warmup_steps, total_steps)
+    """The learning rate after each optimiser step, relative to each group's peak.
+
+    It depends on the share of the run that is over, so that a run whose length is settled on the way has one, too.
+    """
 
     def factor(step: int) -> float:
+        done = steps.done(step)
+        if config.schedule == "one-cycle":  # as published: from 1/25 up to the peak, then down to 1/250,000
+            rising = done < ONE_CYCLE_PEAK
+            share = done / ONE_CYCLE_PEAK if rising else (done - ONE_CYCLE_PEAK) / (1 - ONE_CYCLE_PEAK)
+            first, last = (1 / 25, 1.0) if rising else (1.0, 1 / 250_000)
+            return last + (first - last) * _falling(share)
+        warmup = min(config.warmup_steps, steps.total)
         if step < warmup:
             return (step + 1) / (warmup + 1)
         if config.schedule == "cosine":
-            progress = (step - warmup) / max(total_steps - warmup, 1)
-            return 0.5 * (
-                1 + float(torch.cos(torch.tensor(torch.pi * min(progress, 1.0), dtype=torch.float64)))
-            )
+            begun = steps.done(warmup)
+            return _falling((done - begun) / max(1 - begun, 1e-9))
         if config.schedule == "step":
-            return float(0.5 ** (step // (config.step_size * epoch_steps)))
+            return float(0.5 ** (steps.epoch(step) // config.step_size))
         return 1.0
 
-    return schedulers.LambdaLR(optimizer, factor)
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+
+def _falling(share: float) -> float:
+    """Half a cosine, from 1 to 0."""
+    return 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))

@@ -6,6 +6,8 @@ from typing import Any, cast
 import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from lab.plan import Steps
+
 
 def mix(*numbers: int) -> int:
     """Blend seed, epoch, step or index into one 63-bit seed; near inputs give unrelated outputs.
@@ -39,7 +41,7 @@ class EpochBatches(Sampler[list[int]]):
         seed: int,
         rank: int = 0,
         world: int = 1,
-        steps: int | None = None,
+        steps: Steps | int | None = None,
     ) -> None:
         self.samples, self.batch_size = samples, min(batch_size, samples - samples % world)
         self.seed, self.rank, self.world = seed, rank, world
@@ -47,7 +49,7 @@ class EpochBatches(Sampler[list[int]]):
         self.start = 0
         if self.batch_size < world:
             raise ValueError(f"{samples} samples cannot be shared out among {world} processes.")
-        self.steps = steps or self.steps_per_pass
+        self.steps = steps if isinstance(steps, Steps) else Steps(1, [steps or self.steps_per_pass])
 
     @property
     def steps_per_pass(self) -> int:
@@ -55,7 +57,7 @@ class EpochBatches(Sampler[list[int]]):
         return self.samples // self.batch_size
 
     def __len__(self) -> int:
-        return self.steps
+        return self.steps.length(self.epoch)
 
     @property
     def sampler(self) -> "EpochBatches":
@@ -68,7 +70,7 @@ class EpochBatches(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         start, self.start = self.start, 0
-        step, end = self.epoch * self.steps + start, (self.epoch + 1) * self.steps
+        step, end = self.steps.begin(self.epoch) + start, self.steps.begin(self.epoch + 1)
         while step < end:
             number, done = divmod(step, self.steps_per_pass)
             for batch in self._pass(number)[done : done + end - step]:
@@ -100,7 +102,7 @@ class TrainLoader(DataLoader[Any]):
         *,
         rank: int = 0,
         world: int = 1,
-        steps: int | None = None,
+        steps: Steps | int | None = None,
         **options: Any,
     ) -> None:
         batches = EpochBatches(len(cast(Sized, dataset)), batch_size, seed, rank, world, steps)

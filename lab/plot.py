@@ -21,7 +21,7 @@ ERROR_MAP = "magma"  # magnitudes of errors, from zero
 IMAGE_MAP = "gray"  # MR images
 QUANTITY_MAP = "viridis"  # quantities, from zero
 
-_STYLE: dict[Any, Any] = {  # matplotlib types its keys as literals
+STYLE: dict[Any, Any] = {  # matplotlib types its keys as literals
     "figure.dpi": 120,
     "savefig.dpi": 150,
     "savefig.bbox": "tight",
@@ -46,7 +46,7 @@ def style() -> Iterator[None]:
     matplotlib.use("Agg", force=False)
     # All colours in solid lines, then again in dashed ones: as many models as a table has stay apart.
     lines = cycler(linestyle=("-", "--")) * cycler(color=COLOURS)
-    with matplotlib.rc_context(_STYLE | {"axes.prop_cycle": lines}):
+    with matplotlib.rc_context(STYLE | {"axes.prop_cycle": lines}):
         yield
 
 

@@ -16,7 +16,7 @@ from lab.paths import presets_dir
 if typing.TYPE_CHECKING:
     from jsonargparse import ArgumentParser
 
-Preset = Literal["auto", "paper", "laptop", "smoke"]
+Preset = Literal["auto", "paper", "laptop", "benchmark", "smoke"]
 
 
 def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Sequence[str]) -> dict[str, Any]:

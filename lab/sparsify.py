@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from lab.errors import UserError
+from lab.experiment import Experiment
 from monarch_core import MonarchLinear, densify
 
 State = dict[str, Any]
@@ -38,7 +39,11 @@ class ReverseSparsification(pl.Callback):
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        if trainer.global_step >= self.at * trainer.estimated_stepping_batches and _monarch_layers(pl_module):
+        if isinstance(pl_module, Experiment):
+            done = pl_module.done
+        else:
+            done = trainer.global_step / trainer.estimated_stepping_batches
+        if done >= self.at and _monarch_layers(pl_module):
             switch_to_dense(trainer, pl_module)
 
 

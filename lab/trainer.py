@@ -5,10 +5,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import lightning.pytorch as pl
 import torch
@@ -16,6 +16,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from torch.utils.data import DataLoader, Dataset
 
 from lab import checkpoint
+from lab.budget import Budget, Settle
 from lab.callbacks import BestWeights, Metrics, ProgressReport, StepSeeds
 from lab.checkpoint import Checkpoints, Interrupted, caught_signals
 from lab.config import ExperimentConfig
@@ -23,9 +24,8 @@ from lab.console import say
 from lab.errors import UserError
 from lab.experiment import Experiment
 from lab.loader import EpochBatches, TrainLoader
+from lab.plan import Plan
 from lab.run import Run
-
-Collate = Callable[[list[Any]], Any]
 
 # Each pattern is the start of a warning of Lightning or torch that says nothing a user could act on.
 NOISE = (
@@ -43,26 +43,6 @@ NOISE = (
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How long a run is. It follows from the options, or from a budget, and is recorded in the manifest."""
-
-    epochs: int
-    epoch_steps: int | None = None
-    """Optimiser steps per epoch; None for one pass over the training data."""
-
-    @classmethod
-    def of(cls, config: ExperimentConfig) -> Self:
-        """What the options say."""
-        return cls(config.epochs, config.epoch_steps)
-
-    @classmethod
-    def stored(cls, run: Run) -> Self | None:
-        """The plan that a resumed run began with."""
-        found = run.manifest.get("plan")
-        return None if found is None else cls(**found)
-
-
 def prepare(config: ExperimentConfig) -> None:
     """Set threads and seed; call it before the model is built."""
     _drop_known_noise()
@@ -78,39 +58,42 @@ def fit(
     validation: Dataset[Any],
     run: Run,
     *,
-    collate: Collate | None = None,
+    collate: Callable[[list[Any]], Any] | None = None,
     plan: Plan | None = None,
+    budget: Budget | None = None,
     callbacks: Sequence[pl.Callback] = (),
 ) -> dict[str, float]:
     """Train until the last epoch of the plan, resuming where the run was left; return the best scores.
+
+    Under a budget the plan is settled as the run goes; otherwise it is the options', unless it is given.
 
     The run's folder then holds metrics, checkpoint and best weights. Ctrl-C and SIGTERM save, print the
     command that resumes and leave with the usual exit status.
     """
     config = run.config
-    plan = Plan.stored(run) or plan or Plan.of(config)
-    best = BestWeights(run)
+    plan = Plan.stored(run) or plan or (budget.first(budget.pace(run)) if budget else Plan.of(config))
+    best, metrics = BestWeights(run), Metrics(run)
+    settling = [] if budget is None or isinstance(plan.epoch_steps, int) else [Settle(run, budget, metrics)]
     with caught_signals() as signals:
-        observers = Metrics(run), best, ProgressReport(), *callbacks
+        observers = metrics, *settling, best, ProgressReport(), *callbacks
         own = [StepSeeds(config.seed), *observers, Checkpoints(run, signals)]
         trainer = build_trainer(config, run, plan, own)
         samples = len(cast(Sized, train))
-        batches = EpochBatches(samples, config.batch_size, config.seed, steps=plan.epoch_steps)
-        experiment.total_steps = plan.epochs * len(batches)
-        experiment.epoch_steps = len(batches)
+        per_pass = EpochBatches(samples, config.batch_size, config.seed).steps_per_pass
+        steps = experiment.steps = plan.steps(per_pass)
         run.update(
             plan=asdict(plan),
-            steps={"total": experiment.total_steps, "per_pass": batches.steps_per_pass},
+            steps={"total": steps.total, "per_pass": per_pass},
             precision=config.precision,
         )
         how: dict[str, Any] = {"num_workers": config.num_workers, "collate_fn": collate}
-        batched = partial(TrainLoader, train, config.batch_size, config.seed, steps=plan.epoch_steps, **how)
+        batched = partial(TrainLoader, train, config.batch_size, config.seed, steps=steps, **how)
         module = _Data(batched, DataLoader(validation, config.batch_size, **how))
         resume_from = _resume_from(run)
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
         say(
             f"training {type(experiment.model).__name__}, {parameters:,} parameters, {plan.epochs} epochs of "
-            f"{len(batches)} steps, {samples} samples, on {_place(config, trainer)}"
+            f"{steps.length(0)} steps, {samples} samples, on {_place(config, trainer)}"
         )
         try:
             trainer.fit(experiment, datamodule=module, ckpt_path=resume_from, weights_only=True)
@@ -130,6 +113,7 @@ def build_trainer(config: ExperimentConfig, run: Run, plan: Plan, callbacks: lis
     try:
         return pl.Trainer(
             max_epochs=plan.epochs,
+            reload_dataloaders_every_n_epochs=0 if isinstance(plan.epoch_steps, int | None) else 1,
             accelerator=config.accelerator,
             devices=config.devices,
             num_nodes=config.num_nodes,
@@ -160,7 +144,11 @@ class _Data(pl.LightningDataModule):
 
     def train_dataloader(self) -> TrainLoader:
         assert self.trainer is not None
-        return self.train(rank=self.trainer.global_rank, world=self.trainer.world_size)
+        loader = self.train(rank=self.trainer.global_rank, world=self.trainer.world_size)
+        # Epochs may differ in length, and Lightning asks for that before it tells the epoch.
+        over: Any = self.trainer.fit_loop.epoch_progress.current
+        loader.batch_sampler.set_epoch(over.processed)
+        return loader
 
     def val_dataloader(self) -> DataLoader[Any]:
         # Every process validates on everything: an uneven share would bias the mean of the scores.

@@ -53,7 +53,7 @@ def product(A: Tensor, B: Tensor) -> Tensor:
     >>> torch.allclose(product(A, B), torch.view_as_real(expected), atol=1e-5)
     True
     """
-    if _traced() or torch.is_autocast_enabled(A.device.type):
+    if traced() or torch.is_autocast_enabled(A.device.type):
         return _product(A, B, complex_kernels(A))
     made: Tensor = _Product.apply(A, B, complex_kernels(A))  # type: ignore[no-untyped-call]
     return made
@@ -90,7 +90,7 @@ def real_part_matrix(B: Tensor) -> Tensor:
     return torch.stack((re, -im), 2).flatten(1, 2)
 
 
-def _traced() -> bool:
+def traced() -> bool:
     """Whether torch.compile, torch.export or torch.func looks on: they see through plain operations alone.
 
     (A Function that torch.func understands would cost each call more than some of these products take.)

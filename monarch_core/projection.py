@@ -8,7 +8,7 @@ place of every sub-block of A its best approximation of rank r, the truncated si
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log2
+from math import ceil, log2
 
 import torch
 from torch import Tensor
@@ -18,6 +18,9 @@ from .sizes import Blocks, resolve_blocks, resolve_rank
 
 SQUARING_LIMIT = 128
 """Up to this side, the leading singular vector comes from squaring the Gram matrix; above, from `eigh`."""
+
+FIRST_SQUARINGS = 4
+"""So many squarings come before the first power steps; after them most matrices are done."""
 
 
 @torch.no_grad()
@@ -74,14 +77,15 @@ def truncate(A: Tensor, rank: int) -> tuple[Tensor, Tensor]:
             "a matrix with entries that are not finite (NaN or inf) has no nearest Monarch matrix."
         )
     A = A / scale.masked_fill(scale == 0, 1)
-    V = A.mH @ _leading_space(A @ A.mH, kept)
-    if kept == 1:
-        V = torch.nn.functional.normalize(V, dim=-2, eps=torch.finfo(A.dtype).tiny)
+    U = _leading_space(A @ A.mH, kept)
+    if kept == 1:  # a row times a matrix and a sum are far quicker for one vector than general products
+        V = _normalised(U.mH @ A).mH
+        US = (A * V.mT).sum(-1, keepdim=True)
     else:
-        V = torch.linalg.qr(V).Q
+        V = torch.linalg.qr(A.mH @ U).Q
         AV = A @ V
-        V = V @ torch.linalg.eigh(AV.mH @ AV).eigenvectors.flip(-1)  # the singular vectors themselves
-    US = A @ V
+        rotation = torch.linalg.eigh(AV.mH @ AV).eigenvectors.flip(-1)  # to the singular vectors themselves
+        V, US = V @ rotation, AV @ rotation
     root = (torch.linalg.vector_norm(US, dim=-2, keepdim=True) * scale).sqrt()
     left = US * (scale / root.masked_fill(root == 0, 1))
     right = root.mT * V.mH
@@ -98,43 +102,48 @@ def _leading_space(gram: Tensor, rank: int) -> Tensor:
 
 
 def _leading_vector(gram: Tensor) -> Tensor:
-    """The leading eigenvector by repeated squaring: G^(2^p) / trace tends to its projector.
+    """The leading eigenvector: powers of the Gram matrix by squaring, then power steps with G^(2^p).
 
-    After p squarings an eigenvector whose eigenvalue is (1 - d) times the leading one has weight (1 - d)^(2^p).
-    What that costs the projection, d (1 - d)^(2^(p + 1)) of the leading energy, is below the rounding error for
-    *every* gap d once 2^p exceeds 1 / eps, ties included.  It is quadratic in the weight, so a matrix is done when
-    the others' weights sum to less than sqrt(eps): after about eight squarings, most of the time.
+    Let w_1 >= w_2 ... be the eigenvalues of G^(2^p). A step takes the share of the others in a vector down by w_2 / w_1
+    or more, and w_2^2 <= ||G^(2^p)||_F^2 - w_1^2, where the Rayleigh quotient of the vector is a lower bound of w_1.
+    So it is *known*, not guessed, when w_2 <= w_1 / 2 and the steps have taken that share, squared as the loss is,
+    below the rounding error. Where it is not, as with near ties, the squaring goes on: once 2^p exceeds 1 / eps, what
+    an eigenvalue (1 - d) times the leading one can cost, d (1 - d)^(2^(p + 1)), is below the rounding error for every
+    d, ties included.
     """
-    m = gram.shape[-1]
-    eps = torch.finfo(gram.dtype).eps
+    m, eps = gram.shape[-1], torch.finfo(gram.dtype).eps
+    squarings, steps = ceil(-log2(eps)), ceil(-log2(eps) / 2)
     leading = gram.new_empty(gram.shape[:-2].numel(), m, 1)
     chunk = max(1, CHUNK_ELEMENTS // m**2)
     for G, found in zip(torch.split(gram.reshape(-1, m, m), chunk), torch.split(leading, chunk), strict=True):
-        G = G / _trace(G).clamp_min(torch.finfo(G.dtype).tiny)
         squared, active = torch.empty_like(G), torch.arange(len(G), device=G.device)
-        for last in reversed(range(round(-log2(eps)))):
-            torch.bmm(G, G, out=squared)
-            purity = _trace(squared)  # the sum of the squared weights: 1 for a projector, 0 for a zero block
-            G, squared = squared.div_(purity.masked_fill(purity == 0, 1)), G
-            done = (purity * (1 - purity) < eps**0.5).flatten()
-            # Most matrices are done long before the one with the smallest gap: go on without them.
-            if last == 0 or 4 * int(done.sum()) >= len(G):
-                done = done | (last == 0)
-                found[active[done]] = _longest_column(G[done])
+        for p in range(squarings + 1):
+            trace = G.diagonal(dim1=-2, dim2=-1).real.sum(-1)[:, None, None]
+            G = torch.div(G, trace.masked_fill(trace == 0, 1), out=None if p == 0 else G)
+            if p == squarings or (p >= FIRST_SQUARINGS and p % 2 == FIRST_SQUARINGS % 2):
+                row = _longest_row(G)
+                for _ in range(steps):
+                    row = _normalised(torch.bmm(row, G))
+                known = (torch.bmm(row, G) * row.conj()).real.sum((-2, -1)).square()
+                done = torch.linalg.vector_norm(G, dim=(-2, -1)).square() <= 1.25 * known
+                done = done | (known == 0) | (p == squarings)
+                found[active[done]] = row[done].mH
                 G, active = G[~done], active[~done]
+                if not len(G):
+                    break
                 squared = torch.empty_like(G)
-            if not len(G):
-                break
+            torch.bmm(G, G, out=squared)
+            G, squared = squared, G
     return leading.reshape(*gram.shape[:-1], 1)
 
 
-def _longest_column(G: Tensor) -> Tensor:
+def _longest_row(G: Tensor) -> Tensor:
     longest = G.diagonal(dim1=-2, dim2=-1).real.argmax(-1)  # that of v v^H is the square of its entry
-    return G.gather(-1, longest[:, None, None].expand(-1, G.shape[-1], 1))
+    return _normalised(G.gather(-2, longest[:, None, None].expand(-1, 1, G.shape[-1])))
 
 
-def _trace(G: Tensor) -> Tensor:
-    return G.diagonal(dim1=-2, dim2=-1).real.sum(-1)[:, None, None]
+def _normalised(rows: Tensor) -> Tensor:
+    return torch.nn.functional.normalize(rows, dim=-1, eps=torch.finfo(rows.dtype).tiny)
 
 
 @dataclass(frozen=True)

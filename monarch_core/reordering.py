@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad as zero_pad
 
 from .linear_operator import LinearOperator
+from .pairs import traced
 
 
 class _Reordering(LinearOperator):
@@ -43,10 +46,36 @@ class Permutation(_Reordering):
         self.register_buffer("inverse", index.argsort(), persistent=False)
 
     def multiply(self, x: Tensor) -> Tensor:
-        return x.index_select(-1, self.index)
+        return _reordered(x, self.index, self.inverse)
 
     def multiply_adjoint(self, y: Tensor) -> Tensor:
-        return y.index_select(-1, self.inverse)
+        return _reordered(y, self.inverse, self.index)
+
+
+class _Reordered(torch.autograd.Function):
+    """x[..., index], written to where entries go: on a CPU that is several times as fast as reading from there.
+
+    What autograd has for either way is the other one; a permutation goes back as it came.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
+        ctx.save_for_backward(index, inverse)
+        x = x.contiguous()
+        return torch.empty_like(x).scatter_(-1, inverse.expand_as(x), x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        index, inverse = ctx.saved_tensors
+        back: Tensor = _Reordered.apply(gradient, inverse, index)  # type: ignore[no-untyped-call]
+        return back, None, None
+
+
+def _reordered(x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
+    if traced() or x.device.type != "cpu":
+        return x.index_select(-1, index)
+    reordered: Tensor = _Reordered.apply(x, index, inverse)  # type: ignore[no-untyped-call]
+    return reordered
 
 
 class Stride(_Reordering):

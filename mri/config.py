@@ -47,7 +47,7 @@ class DataOptions:
     """Acceleration: points of the acquired grid per point sampled."""
     mixed_acc: list[float] | None = None
     """Accelerations to train on together, each with its own pool of --masks masks, so that one method serves them
-    all, as in --mixed-acc 2,4,8; validation and evaluation remain at --acc. Only --acc when not given."""
+    all, as in --mixed-acc 2,4,8; validated at --acc, evaluated at each. Only --acc when not given."""
     num_train: int | None = None
     """Training scans (also --n-train), nested subsets by the published rule; all of them when not given."""
     mask: Kind = "poisson"
@@ -141,8 +141,11 @@ class TableConfig(TrainConfig):
     models: list[str] = field(default_factory=lambda: list(MODELS))
     """Methods to compare; the table of accelerations has all but --few-shot-only, the few-shot table those that
     gradients train."""
-    accs: list[float] = field(default_factory=lambda: [2.0, 3.0, 4.0])
+    accs: list[float] = field(default_factory=lambda: [2.0, 3.0, 4.0, 6.0, 8.0])
     """Accelerations of the first table, with --num-train scans."""
+    mixed: list[str] = field(default_factory=lambda: ["mcs", "varnet", "modl"])
+    """Methods that are trained once for all --accs (or --mixed-acc) together and scored at each; the others are trained
+    at each acceleration."""
     few_shot: list[int] = field(default_factory=lambda: [1, 2, 3, 5])
     """Numbers of training scans of the second table, at the first of --accs."""
     few_shot_only: list[str] = field(default_factory=lambda: ["unet"])
@@ -161,6 +164,8 @@ class TableConfig(TrainConfig):
             raise UserError("a table takes --models, not --model.")
         if not self.accs or not self.models or self.seeds < 1:
             raise UserError("--accs, --models and --seeds need at least one entry each.")
+        for name in self.mixed:
+            _ = self.registry[name]  # an unknown one is refused with a sentence
         for key in chosen:
             if not any(key in self.registry[model].defaults for model in self.models):
                 raise UserError(f"{flag(key)} does nothing for --models {','.join(self.models)}.")

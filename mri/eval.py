@@ -69,7 +69,7 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     if config.figures:
         written += figures(results, scans[0], mask, folder, scans[0].origin)
         path = folder / "report.html"
-        written.append(write(results, list(tables.values()), scans[0], mask, data, path))
+        written.append(write(results, list(tables.values()), scans, mask, data, path))
     if config.export == "nifti":
         written += export(results, scans, mask, folder / "volumes")
     say_written(folder, written)

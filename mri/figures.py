@@ -37,8 +37,9 @@ def figures(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path, dat
     paths = _reconstructions(fewest, scan, kind, folder, data)
     for result in most:
         name = MODELS[result.model].shown
-        learned = result.predictor(scan.matrix_shape[1:]).method.cpu().learned_transform
-        if learned is not None:
+        method = result.predictor(scan.matrix_shape[1:]).method.cpu()
+        learned = method.learned_transform
+        if learned is not None and method.plane == tuple(scan.matrix_shape[1:]):
             sampled = density(training_masks([scan], [acc], kind, result.runs[-1].config["masks"]))
             title = f"{name}, acceleration {acc:g}, N = {result.num_train} ({data})"
             path = folder / f"learned_{result.model}.png"

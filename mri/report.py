@@ -1,6 +1,6 @@
-"""From scores to a page for the browser: the tables, and slices of a scan to look through."""
+"""From scores to a page for the browser: the tables, and slices of a few scans to look through."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,51 +17,67 @@ from mri.predictor import target
 from mri.sampling import evaluation_masks
 from mri.scores import Result
 
-SLICES = 8
-"""Slices of a scan to look through, spread evenly over its middle half."""
+SCANS, SLICES = 3, 8
+"""Test scans to look through, and slices of each, spread evenly over its middle half."""
 
 
 def write(
-    results: Sequence[Result], tables: Sequence[Table], scan: Scan, kind: Kind, data: str, path: Path
+    results: Sequence[Result],
+    tables: Sequence[Table],
+    scans: Sequence[Scan],
+    kind: Kind,
+    data: str,
+    path: Path,
+    quantities: Sequence[Viewer] = (),
 ) -> Path:
-    """The page, with one scan to look at; `data` says what the scans are."""
+    """The page; `data` says what the scans are. `quantities` are viewers of what was computed from the images, such as
+    T2: `Viewer(kind="map")`, whose stacks have a unit and are NaN where nothing was computed."""
     page = Page(
         title="MRI reconstruction",
-        compared=f"Compared: {', '.join(dict.fromkeys(_label(result) for result in results))}.",
-        data=f"Data: {data}; {kind} sampling.",
+        compared=", ".join(dict.fromkeys(_label(result) for result in results)),
+        data=f"{data}; {kind} sampling.",
         tables=tables,
-        viewers=[_viewer(results, scan, kind)],
+        viewers=[_viewer(results, scans[:SCANS], kind), *quantities],
         runs={_label(result): result.runs for result in results if result.runs},
         command=command_line(),
     )
     return report.write(page, path)
 
 
-def _viewer(results: Sequence[Result], scan: Scan, kind: Kind) -> Viewer:
+def middle_slices(scan: Scan) -> list[int]:
+    """The slices that are shown."""
     count = scan.num_slices
-    middle = np.linspace(count // 4, max(count - count // 4 - 1, count // 4), min(SLICES, count))
-    slices = sorted({int(at) for at in middle})
-    stacks = []
-    for acc in sorted({result.acc for result in results}):
-        mask = evaluation_masks([scan], acc, kind)[scan.scan_id]
-        here = [result for result in results if result.acc == acc]
-        predictors = {_label(result): result.predictor(scan.matrix_shape[1:]) for result in here}
-        for echo in range(scan.num_echoes):
-            metric = next(iter(METRICS))
-            scores = {_label(result): result.values(metric, echo + 1)[scan.scan_id] for result in here}
-            stacks.append(
-                Stack(
-                    choice={"scan": scan.scan_id, "echo": str(echo + 1), "acceleration": f"{acc:g}"},
-                    truth=np.abs(target(scan, echo)[slices]),
-                    made={
-                        name: np.abs(predictor.reconstruct(scan, echo, mask, slices))
-                        for name, predictor in predictors.items()
-                    },
-                    notes={name: METRICS[metric].shown(score) for name, score in scores.items()},
-                    aspect=scan.voxel_spacing[1] / scan.voxel_spacing[2],
-                )
-            )
-    return Viewer("Reconstructions", "image", "slice", stacks, [str(at + 1) for at in slices])
+    wanted = np.linspace(count // 4, max(count - count // 4 - 1, count // 4), min(SLICES, count))
+    return sorted({int(at) for at in wanted})
+
+
+def _viewer(results: Sequence[Result], scans: Sequence[Scan], kind: Kind) -> Viewer:
+    accs = sorted({result.acc for result in results})
+    stacks = [stack for scan in scans for acc in accs for stack in _stacks(results, scan, acc, kind)]
+    slices = middle_slices(scans[0])
+    same = all(middle_slices(scan) == slices for scan in scans)
+    labels = [str(at + 1) for at in slices] if same else []
+    return Viewer("Reconstructions", "image", "slice", stacks, labels, truth="full sampling")
+
+
+def _stacks(results: Sequence[Result], scan: Scan, acc: float, kind: Kind) -> Iterator[Stack]:
+    """One scan at one acceleration: a stack for each echo."""
+    slices, mask = middle_slices(scan), evaluation_masks([scan], acc, kind)[scan.scan_id]
+    here = [result for result in results if result.acc == acc]
+    predictors = {_label(result): result.predictor(scan.matrix_shape[1:]) for result in here}
+    metric = next(iter(METRICS))
+    for echo in range(scan.num_echoes):
+        scores = {_label(result): result.values(metric, echo + 1)[scan.scan_id] for result in here}
+        yield Stack(
+            choice={"scan": scan.scan_id, "acceleration": f"{acc:g}", "echo": str(echo + 1)},
+            truth=np.abs(target(scan, echo)[slices]),
+            made={
+                name: np.abs(predictor.reconstruct(scan, echo, mask, slices))
+                for name, predictor in predictors.items()
+            },
+            notes={name: METRICS[metric].shown(score) for name, score in scores.items()},
+            aspect=scan.voxel_spacing[1] / scan.voxel_spacing[2],
+        )
 
 
 def _label(result: Result) -> str:

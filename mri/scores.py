@@ -75,9 +75,9 @@ class Result:
 def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], kind: Kind, folder: Path) -> list[Result]:
     """The scores of all runs, by row, and of the baseline at every acceleration; they are kept in `folder`."""
     trained = rows((run for run in runs if run.model != BASELINE), TrainConfig, apart=("acc", "num_train"))
-    accelerations = sorted({float(run.config["acc"]) for run in runs})
+    accelerations = sorted({acc for run in runs for acc in scored_at(run)})
     masks = {acc: evaluation_masks(scans, acc, kind) for acc in accelerations}
-    volumes = len(accelerations) + sum(len(row.runs) for row in trained)
+    volumes = len(accelerations) + sum(len(scored_at(run)) for row in trained for run in row.runs)
     slices = sum(scan.num_slices * scan.num_echoes for scan in scans)
     results = []
     with Progress(volumes * slices, "scoring", unit="slice") as progress:
@@ -86,15 +86,21 @@ def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], kind: Kind, f
             scores = _scores(baseline, "untrained", scans, masks[acc], folder, progress)
             results.append(Result(BASELINE, BASELINE, acc, 0, {0: scores}))
         for row in trained:
-            acc = float(row.config["acc"])
-            by_seed = {}
+            num_train = len(row.runs[0].manifest["data"]["train"])
+            found: dict[float, dict[int, Scores]] = {acc: {} for acc in scored_at(row.runs[0])}
             for run in row.runs:
                 predictor, content = load(run.weights), content_hash(run.weights)
-                by_seed[run.seed] = _scores(predictor, content, scans, masks[acc], folder, progress)
-            num_train = len(row.runs[0].manifest["data"]["train"])
-            results.append(Result(row.label, row.model, acc, num_train, by_seed, row.runs))
+                for acc, by_seed in found.items():
+                    by_seed[run.seed] = _scores(predictor, content, scans, masks[acc], folder, progress)
+            for acc, by_seed in found.items():
+                results.append(Result(row.label, row.model, acc, num_train, by_seed, row.runs))
     order = list(MODELS)
     return sorted(results, key=lambda one: (one.acc, order.index(one.model), one.label, one.num_train))
+
+
+def scored_at(run: FinishedRun) -> list[float]:
+    """The accelerations that a run was trained for, and is scored at."""
+    return sorted({float(run.config["acc"]), *map(float, run.config.get("mixed_acc") or ())})
 
 
 def _scores(

@@ -1,4 +1,4 @@
-"""Choosing the one number of a method on the training scans, before anything is learned."""
+"""Choosing the strength of a method on the training scans, before anything is learned."""
 
 import math
 from typing import cast
@@ -13,23 +13,40 @@ from lab.progress import Progress
 from mri.experiment import normalised
 from mri.models.parts.method import Method
 
-MOST_SLICES = 24
+MOST_SLICES, AT_ONCE = 24, 8
 
 
 def choose(method: Method, slices: SliceDataset, masks: Tensor, seed: int) -> dict[str, float]:
-    """Let the method take the best of its candidates; return that strength and its loss, nothing if it has none."""
+    """Let the method take the best of its candidates, for each echo where it can.
+
+    Returns what was chosen, by name (`strength`, or `strength_1`, `strength_2` for echoes), and its `loss`; nothing if
+    there are no candidates.
+    """
     if not method.candidates:
         return {}
     examples = _examples(slices)
-    losses: dict[float, float] = {}
+    losses = []
     with Progress(len(method.candidates), "choosing the strength", unit="candidate") as progress:
         for candidate in method.candidates:
             method.choose(candidate)
-            losses[candidate] = _loss(method, examples, masks, seed)
-            progress.advance(strength=candidate, loss=losses[candidate])
-    best = min(losses, key=losses.__getitem__)
+            losses.append(_losses(method, examples, masks, seed))
+            progress.advance(1, **method.described(candidate), loss=float(losses[-1].mean()))
+    table = torch.stack(losses)  # (candidates, slices)
+    best = method.candidates[int(table.mean(1).argmin())]
     method.choose(best)
-    return {"strength": best, "loss": losses[best]}
+    echoes = sorted(set(examples.echo.tolist()))  # type: ignore[attr-defined]
+    if not method.chosen_per_echo or len(echoes) == 1:
+        return {**method.described(best), "loss": float(table.mean(1).min())}
+    chosen: dict[str, float] = {}
+    least = torch.empty(len(examples.scan_id))
+    for echo in echoes:
+        mine = cast(Tensor, examples.echo) == echo
+        number = int(table[:, mine].mean(1).argmin())
+        method.choose(method.candidates[number], echo)
+        described = method.described(method.candidates[number])
+        chosen |= {f"{name}_{echo + 1}": value for name, value in described.items()}
+        least[mine] = table[number, mine]
+    return {**chosen, "loss": float(least.mean())}
 
 
 def _examples(slices: SliceDataset) -> Slice:
@@ -38,11 +55,13 @@ def _examples(slices: SliceDataset) -> Slice:
     return collate([slices[min(index + number % 2, len(slices) - 1)] for number, index in enumerate(chosen)])
 
 
-@torch.no_grad()
-def _loss(method: Method, examples: Slice, masks: Tensor, seed: int) -> float:
-    """Mean squared error of the magnitude in dB, averaged over slices: minus a mean pSNR, up to a constant."""
+@torch.inference_mode()
+def _losses(method: Method, examples: Slice, masks: Tensor, seed: int) -> Tensor:
+    """Mean squared error of the magnitude of each slice in dB: minus its pSNR, up to a constant."""
     mask = masks[draw(seed, 0, cast(Tensor, examples.position), len(masks))]
     kspace, maps, target = normalised(examples)
-    image = method(sample(kspace, mask), maps, mask, examples.echo)
+    parts = zip(kspace.split(AT_ONCE), maps.split(AT_ONCE), mask.split(AT_ONCE),
+                cast(Tensor, examples.echo).split(AT_ONCE), strict=True)  # fmt: skip
+    image = torch.cat([method(sample(part, mask), maps, mask, echo) for part, maps, mask, echo in parts])
     squared = (image.abs() - target.abs()).square().mean((-2, -1))
-    return float(10 * squared.log10().mean())
+    return 10 * squared.log10()

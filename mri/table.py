@@ -1,6 +1,7 @@
 """`python -m mri.table`: train what both tables of the paper need, then make them."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from lab.cli import main
 from lab.config import run_of_table
@@ -25,22 +26,37 @@ def table(config: TableConfig) -> None:
 
 
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
-    """The options of every run: few-shot runs of the methods that learn, then accelerations x methods."""
+    """The options of every run: few-shot runs of the methods that learn, then methods x accelerations."""
     from lab.presets import read_preset
 
     usual = {} if config.preset == "auto" else read_preset(config.app, config.preset)
     models = [model for model in config.models if model != BASELINE]
     learned = [model for model in models if MODELS[model].learned]
     everywhere = [model for model in models if model not in config.few_shot_only]
-    few = [(model, config.accs[0], n) for n in config.few_shot for model in learned]
-    full = [(model, acc, config.num_train) for acc in config.accs for model in everywhere]
+    accs = {model: [None] if model in _mixed(config) else config.accs for model in models}
+    few = [(model, accs[model][0], n) for n in config.few_shot for model in learned]
+    full = [(model, acc, config.num_train) for model in everywhere for acc in accs[model]]
     for model, acc, n in dict.fromkeys([*few, *full]):
         own = MODELS[model].defaults.keys() - config.options.keys()
         options = {key: value for key, value in usual.items() if key in own}
         for seed in range(config.seed, config.seed + config.seeds):
-            name = f"{config.prefix}-{model}-acc{acc:g}-n{n or 'all'}-seed{seed}"
-            setting = {"acc": acc, "num_train": n, "seed": seed, "name": name}
+            at = "mixed" if acc is None else f"acc{acc:g}"
+            name = f"{config.prefix}-{model}-{at}-n{n or 'all'}-seed{seed}"
+            setting = {"num_train": n, "seed": seed, "name": name, **_accelerations(config, acc)}
             yield run_of_table(config, TrainConfig, model, options, **setting)
+
+
+def _mixed(config: TableConfig) -> list[str]:
+    """Methods with one run for all accelerations; none where there is but one to train for."""
+    several = len(config.mixed_acc or config.accs) > 1
+    return [model for model in config.mixed if MODELS[model].learned and several]
+
+
+def _accelerations(config: TableConfig, acc: float | None) -> dict[str, Any]:
+    """What a run is trained for: one acceleration, or all, validated at one in the middle."""
+    if acc is not None:
+        return {"acc": acc, "mixed_acc": None}
+    return {"acc": config.accs[len(config.accs) // 2], "mixed_acc": config.mixed_acc or config.accs}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from lab.significance import p_value
 from lab.table import Cell, Column, Score, Table
 from mri.metrics import METRICS
 from mri.models import BASELINE
@@ -37,22 +38,20 @@ def acceleration_table(results: Sequence[Result], data: str) -> Table:
 
 
 def few_shot_table(results: Sequence[Result], data: str) -> Table:
-    """Rows N x method at the acceleration with the most values of N; empty where nothing was trained on several N."""
-    trained: dict[float, set[int]] = {one.acc: set() for one in results}
+    """Rows N x method at the acceleration with the most of them; empty where nothing was trained on several N."""
+    trained: dict[float, set[tuple[str, int]]] = {one.acc: set() for one in results}
     for one in results:
-        trained[one.acc] |= {one.num_train} if one.learned else set()
+        trained[one.acc] |= {(one.label, one.num_train)} if one.learned else set()
     acc = max(trained, key=lambda acc: len(trained[acc]))
     shown = [one for one in results if one.acc == acc and (one.learned or one.model == BASELINE)]
     rows = [_cells(one) for one in sorted(shown, key=lambda one: one.num_train)]
     caption = f"Number of training scans N at acceleration {acc:g} ({data}): mean ± standard error over scans"
-    several = len(trained[acc]) > 1
+    several = len({num_train for _, num_train in trained[acc]}) > 1
     return Table([N, METHOD, *_score_columns(results)], rows if several else [], caption, group="n")
 
 
 def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
     """Differences to a reference at the same acceleration, scan by scan, with Wilcoxon's signed-rank test."""
-    from scipy.stats import wilcoxon
-
     rivals = sorted(results, key=lambda one: (not one.variant, one.num_train))
     references = {one.acc: one for one in rivals if one.model == reference}
     tested, echoes, scores = next(iter(METRICS)), _echoes(results), _score_columns(results, "Δ")
@@ -70,12 +69,11 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
         row = _setting(result)
         for echo in result.echoes:
             for name in METRICS:
-                theirs = references[result.acc].values(name, echo)
-                differences = [mine - theirs[scan] for scan, mine in result.values(name, echo).items()]
-                row[f"{name}_{echo}"] = Score.of(differences)
-                comparable = all(map(math.isfinite, differences)) and any(differences)
-                if name == tested and len(differences) > 1 and comparable:
-                    row[f"p_{echo}"] = f"{wilcoxon(differences).pvalue:.2g}"
+                mine, others = result.values(name, echo), references[result.acc].values(name, echo)
+                theirs = [others[scan] for scan in mine]
+                row[f"{name}_{echo}"] = Score.of(a - b for a, b in zip(mine.values(), theirs, strict=True))
+                chance = p_value(list(mine.values()), theirs) if name == tested else None
+                row[f"p_{echo}"] = None if chance is None else f"{chance:.2g}"
         table.rows.append(row)
     return table
 

@@ -1,4 +1,4 @@
-"""`python -m mri.train`: train a reconstruction method, or choose its one number."""
+"""`python -m mri.train`: train a reconstruction method, or choose its strength."""
 
 from typing import TYPE_CHECKING
 
@@ -6,9 +6,7 @@ from lab.cli import main
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
-    from lab.trainer import Plan
-    from mri.experiment import Reconstruction
-    from mri.sources import Samples
+    from lab.plan import Plan
 
 
 def train(config: TrainConfig) -> dict[str, float]:
@@ -16,9 +14,10 @@ def train(config: TrainConfig) -> dict[str, float]:
     from data.masks.pool import density
     from data.scans.slices import SliceDataset, collate
     from lab import weights
+    from lab.budget import Budget, measure
     from lab.console import say
     from lab.run import Run
-    from lab.trainer import Plan, fit, prepare
+    from lab.trainer import fit, prepare
     from mri.experiment import Reconstruction, header
     from mri.models import MODELS, build
     from mri.sampling import evaluation_masks, mask_spec, training_masks
@@ -41,12 +40,15 @@ def train(config: TrainConfig) -> dict[str, float]:
         method = build(config.model, (ky, kz), density(masks), **config.options)
         best = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
         if best:
-            say(f"{config.model}: {best['strength']:g} is the best strength on the training scans")
+            words = ", ".join(f"{name.replace('_', ' E')} {value:g}" for name, value in best.items())
+            say(f"{config.model}: best on the training scans: {words}")
         if MODELS[config.model].learned:
             fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
             experiment = Reconstruction(method, config, masks, fixed)
-            plan = Plan.stored(folder) or budget(experiment, data)
-            best = fit(experiment, data.train, data.validation, folder, collate=collate, plan=plan)
+            parts = data.train, data.validation
+            budget = Budget.of(config.minutes, lambda: measure(experiment, *parts, collate=collate))
+            plan = plan_of(config, len(data.train))
+            best = fit(experiment, *parts, folder, collate=collate, plan=plan, budget=budget)
             say(f"best validation error {best['error']:.5f} of the target's variance (epoch {best['epoch']})")
         else:
             weights.save(folder.weights, method, {**header(method, config), "best": best})
@@ -55,19 +57,13 @@ def train(config: TrainConfig) -> dict[str, float]:
     return best
 
 
-def budget(experiment: "Reconstruction", data: "Samples") -> "Plan":
-    """How long a run is: as long as --minutes or --samples allows, otherwise --epochs."""
-    from data.scans.slices import collate
-    from lab.budget import fitting, measure
-    from lab.trainer import Plan
+def plan_of(config: TrainConfig, slices: int) -> "Plan | None":
+    """How long a run is where --samples says it."""
+    from lab.plan import Plan
 
-    config = experiment.config
-    if config.minutes is not None:
-        pace = measure(experiment, data.train, data.validation, minutes=config.minutes, collate=collate)
-        return fitting(config.minutes, pace)
-    if config.samples is None:
-        return Plan.of(config)
-    per_epoch = config.epoch_steps * config.batch_size if config.epoch_steps else len(data.train)
+    if config.minutes is not None or config.samples is None:
+        return None
+    per_epoch = config.epoch_steps * config.batch_size if config.epoch_steps else slices
     return Plan(max(1, round(config.samples / per_epoch)), config.epoch_steps)
 
 

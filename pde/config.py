@@ -123,6 +123,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
             check_geometry(self.model, self.options, problem.geometry)
             if self.options.get("transport") and problem.static:
                 raise UserError(f"--transport: nothing is carried in {self.problem}; leave the option out.")
+            if not self.options.get("filter", True) and not self.options["transport"]:
+                raise UserError("--filter false is for fields that are carried: add --transport true.")
 
     @property
     def in_frames(self) -> int:
@@ -149,6 +151,8 @@ class EvalConfig:
     """Samples to test on, the last of the file; as in training when not given."""
     batch_size: int = 20
     """Samples that are forecast together."""
+    average_symmetries: int = 1
+    """Average every step over this many images under symmetries of the problem, for as many times the work."""
     samples: list[int] = field(default_factory=lambda: [0])
     """Test samples to draw."""
     out: Path | None = None
@@ -161,7 +165,7 @@ class EvalConfig:
     def __post_init__(self) -> None:
         if self.weights and self.data is None:
             raise UserError("--weights needs --data, the file of samples to evaluate on.")
-        at_least(self, 1, "batch_size", "num_test", "threads")
+        at_least(self, 1, "batch_size", "num_test", "threads", "average_symmetries")
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,9 @@ class TableConfig(TrainConfig):
     """Seeds of each of --seeded-models, from 0; the others have one."""
     seeded_models: list[str] = field(default_factory=list)
     """Rows that are trained with all seeds; all when not given."""
+    ablation: bool = False
+    """Train, instead of --models, the first of them (mno when none is given) whole and without each of its parts:
+    symmetries, coordinates, transport, its filter, shear, learned transforms."""
     prefix: str = "table"
     """Beginning of the runs' names; finished runs of the same name are not repeated."""
 

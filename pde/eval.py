@@ -49,9 +49,14 @@ def report(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> lis
     from lab.files import write_text
     from lab.table import publish
     from pde.report import write
-    from pde.tables import places_table, ratios_table, results_table, samples_table
+    from pde.tables import horizon_table, places_table, ratios_table, results_table, samples_table
 
-    makers = {"table": results_table, "ratios": ratios_table, "places": places_table}
+    makers = {
+        "table": results_table,
+        "ratios": ratios_table,
+        "horizons": horizon_table,
+        "places": places_table,
+    }
     tables = {name: table for name, make in makers.items() if (table := make(results)) is not None}
     paths = publish(tables, folder)
     write_text(folder / "per_sample.csv", samples_table(results).csv())
@@ -69,11 +74,15 @@ def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> l
     from pde.tables import cases
 
     problem, geometry = results[0].problem, results[0].test.geometry
-    paths = [] if problem.static else [figures.error_curves(results, folder / "errors.png")]
+    paths = []
+    if not problem.static:
+        paths.append(figures.error_curves(results, folder / "errors.png"))
+        paths.append(figures.correlations(results, folder / "correlations.png"))
     if geometry.places:
         paths.append(figures.error_places(results, folder / "places.png"))
     elif results[0].scores[0].spectrum:
         paths.append(figures.energy_spectra(results, folder / "spectra.png"))
+        paths.append(figures.energies(results, folder / "energy.png"))
     for case in cases(results):
         here = figures.comparable(results, case)
         for sample in config.samples:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
 from data.fields.layout import Grid
-from lab import budget
+from lab.budget import Pace, measure
 from lab.errors import UserError
 from lab.experiment import Experiment
 from pde.augment import random_images
@@ -52,19 +52,19 @@ class Training(Experiment):
             for parameter in self.model.net.transform_parameters():
                 parameter.grad = None
 
-    def pace(self, data: Dataset[Any], validation: Dataset[Any], minutes: float) -> budget.Pace:
-        """The mean pace of a run of `minutes`, in which steps take longer once the transforms learn."""
+    def pace(self, data: Dataset[Any], validation: Dataset[Any]) -> Pace:
+        """The pace of a run, in which steps take longer once the transforms learn."""
         net = self.model.net
         if not (net.transform_from > 0 and net.transform_parameters()):
-            return budget.measure(self, data, validation, minutes=minutes)
+            return measure(self, data, validation)
         net.learn_transforms(False)
-        before = budget.measure(self, data, validation, minutes=minutes / 2)
+        before = measure(self, data, validation)
         net.learn_transforms(True)
-        return before.then(budget.measure(self, data, validation, minutes=minutes / 2), net.transform_from)
+        return before.then(measure(self, data), net.transform_from)
 
     @property
     def _transforms_learn(self) -> bool:
-        return self.global_step >= self.model.net.transform_from * self.total_steps
+        return self.done >= self.model.net.transform_from
 
     def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
         """The relative error of the whole forecast."""

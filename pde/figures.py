@@ -13,7 +13,7 @@ from pde.models import MODELS
 from pde.predictor import load
 from pde.scores import Result, forecast
 from pde.sources import samples_of
-from pde.tables import cases
+from pde.tables import CORRELATIONS, cases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +72,34 @@ def energy_spectra(results: Sequence[Result], path: Path) -> Path:
         panel.set_xlabel("wavenumber")
 
     return _by_case(results, path, "energy in the last frame", draw)
+
+
+def correlations(results: Sequence[Result], path: Path) -> Path:
+    """The correlation with the truth against the number of steps forecast, mean over test samples."""
+
+    def draw(panel: "Axes", here: list[Result]) -> None:
+        for level in CORRELATIONS:
+            panel.axhline(level, color="grey", linewidth=0.8, linestyle=":")
+        for result in here:
+            curve = np.mean(result.scores[0].correlations, axis=0)
+            panel.plot(range(1, len(curve) + 1), curve, label=shown_label(result))
+        panel.set_xlabel("steps forecast")
+
+    return _by_case(results, path, "correlation with the truth", draw)
+
+
+def energies(results: Sequence[Result], path: Path) -> Path:
+    """The energy of a periodic flow against the number of steps forecast, mean over test samples, beside the truth."""
+
+    def draw(panel: "Axes", here: list[Result]) -> None:
+        truth = here[0].scores[0].true_energy
+        steps = range(1, len(truth) + 1)
+        panel.semilogy(steps, truth, color="black", linewidth=2.5, alpha=0.4, label="truth")
+        for result in here:
+            panel.semilogy(steps, result.scores[0].energy, label=shown_label(result))
+        panel.set_xlabel("steps forecast")
+
+    return _by_case(results, path, "energy", draw)
 
 
 def error_places(results: Sequence[Result], path: Path) -> Path:

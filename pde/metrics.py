@@ -1,5 +1,7 @@
 """How wrong a forecast is. Fields are (sample, row, column, frame, field); `weights` are those of the rows."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -23,6 +25,37 @@ def error_per_frame(prediction: Tensor, truth: Tensor, weights: Tensor | None = 
     wrong, truth = _weighted(prediction - truth, weights), _weighted(truth, weights)
     sides = (part.transpose(3, 4).flatten(1, 3).norm(dim=1) for part in (wrong, truth))
     return next(sides) / next(sides)
+
+
+def correlation_per_frame(prediction: Tensor, truth: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The correlation of forecast and truth in each sample and frame, (sample, frame): the mean over the fields.
+
+    Each field is taken about its mean over the domain. What is not finite, as of a forecast that blew up, is 0.
+    """
+    sides = []
+    for part in (prediction, truth):
+        area = torch.ones(part.shape[1]) if weights is None else weights
+        area = (area / (area.sum() * part.shape[2])).to(part).view(-1, 1, 1, 1)
+        about = part - (part * area).sum((1, 2), keepdim=True)
+        sides.append(about * area.sqrt())
+    both, *squares = (
+        (a * b).sum((1, 2)) for a, b in ((sides[0], sides[1]), (sides[0],) * 2, (sides[1],) * 2)
+    )
+    return (both / (squares[0] * squares[1]).sqrt()).nan_to_num(0.0, 0.0, 0.0).mean(-1)
+
+
+def correlation_time(correlations: Sequence[Sequence[float]], level: float) -> list[int]:
+    """How many frames of each sample (sample, frame) come before the correlation first falls below `level`.
+
+    A sample that stays above it counts with all its frames.
+
+    >>> correlation_time([[1.0, 0.9, 0.7, 0.9], [1.0, 1.0, 1.0, 1.0]], 0.8)
+    [2, 4]
+    """
+    return [
+        next((frame for frame, value in enumerate(frames) if value < level), len(frames))
+        for frames in correlations
+    ]
 
 
 def squares_by_point(prediction: Tensor, truth: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
 """A trained model in use: the scaling of its fields, and many steps out of one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from lab.errors import UserError
 from pde.models import build
 from pde.models.parts.model import Model
 from pde.models.parts.resolution import Resolution, shown, sides
+from pde.problems import PROBLEMS, Symmetry
 
 
 class Predictor(nn.Module, ABC):
@@ -28,6 +30,9 @@ class Predictor(nn.Module, ABC):
     std: Tensor
     in_frames: int = 1
     """Frames that the network sees."""
+    symmetries: Sequence[Symmetry] = ()
+    images: int = 1
+    """Images under the symmetries over which every step is averaged."""
 
     def __init__(self, net: Model, fields: int, scales: dict[str, float]) -> None:
         super().__init__()
@@ -38,6 +43,27 @@ class Predictor(nn.Module, ABC):
     @abstractmethod
     def predict(self, given: Tensor, frames: int) -> Tensor:
         """The `frames` wanted frames."""
+
+    def average(self, symmetries: Sequence[Symmetry], images: int) -> Self:
+        """Average every step over so many images, evenly spread over the group that the symmetries generate.
+
+            step(w) = mean over g of g^-1 net(g w)
+
+        A model that has the symmetries exactly stays what it is; the error of another one falls, for `images` times
+        the work.
+        """
+        self.symmetries, self.images = symmetries, images
+        return self
+
+    def averaged(self, given: Tensor) -> Tensor:
+        """One step from what is given, averaged over images if that was asked for."""
+        if self.images == 1:
+            return self(given)
+        made = [
+            moved(self.symmetries, self(moved(self.symmetries, given, element)), element, inverse=True)
+            for element in spread_elements(self.symmetries, given, self.images)
+        ]
+        return torch.stack(made).mean(0)
 
     @property
     def input_scale(self) -> tuple[Tensor, Tensor]:
@@ -105,7 +131,7 @@ class Forecaster(Predictor):
         frames = first[..., -self.in_frames :, :]
         made = []
         for _ in range(steps):
-            made.append(self(frames))
+            made.append(self.averaged(frames))
             frames = torch.cat((frames, made[-1]), dim=3)[..., 1:, :]
         return torch.cat(made, dim=3)
 
@@ -139,7 +165,36 @@ class OneShot(Predictor):
         return self.mean + self.std * out
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
-        return self(given)
+        return self.averaged(given)
+
+
+def spread_elements(symmetries: Sequence[Symmetry], fields: Tensor, count: int) -> list[list[int]]:
+    """So many elements of the group that the symmetries generate, the identity first: how often to make each move.
+
+    They are spread out evenly; where there are few, they differ in mirrors and transpositions rather than in shifts.
+    """
+    orders = [symmetry.order(fields) for symmetry in symmetries]
+    size = prod(orders)
+    if count > size:
+        raise UserError(f"there are {size} images of a field under the symmetries, not {count}.")
+    elements = [[0] * len(orders) for _ in range(count)]
+    for each, element in enumerate(elements):
+        number = each * size // count
+        for place in sorted(range(len(orders)), key=lambda place: -orders[place]):
+            number, element[place] = divmod(number, orders[place])
+    return elements
+
+
+def moved(
+    symmetries: Sequence[Symmetry], fields: Tensor, element: Sequence[int], *, inverse: bool = False
+) -> Tensor:
+    """Fields (sample, row, column, ..., field) after so many moves of each symmetry, or the way back from there."""
+    pairs = list(zip(symmetries, element, strict=True))
+    for symmetry, moves in reversed(pairs) if inverse else pairs:
+        fields = symmetry.image(
+            fields, torch.full((len(fields),), moves, device=fields.device), inverse=inverse
+        )
+    return fields
 
 
 class Unrolled(nn.Module):
@@ -182,6 +237,13 @@ def from_header(header: dict[str, Any]) -> Predictor:
     return Forecaster(net, header["in_frames"], header["residual"], header["fields"])
 
 
-def load(path: str | Path) -> Predictor:
-    """The trained model of a weights file."""
-    return weights.load(path, app="pde").rebuilt(from_header, path).eval()
+def load(path: str | Path, images: int = 1) -> Predictor:
+    """The trained model of a weights file; each of its steps is averaged over so many images under symmetries."""
+    file = weights.load(path, app="pde")
+    predictor = file.rebuilt(from_header, path).eval()
+    if images == 1:
+        return predictor
+    problem = PROBLEMS.get(file.header["problem"])
+    if problem is None or not problem.symmetries:
+        raise UserError(f"{path} was trained on {file.header['problem']}, of which no symmetries are known.")
+    return predictor.average(problem.symmetries, images)

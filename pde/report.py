@@ -23,11 +23,12 @@ LOOKED_THROUGH = 4
 def write(results: Sequence[Result], tables: Sequence[Table], samples: Sequence[int], path: Path) -> Path:
     """The page; with no `samples` asked for it has no pictures."""
     problem, test = results[0].problem, results[0].test
-    kind = "" if problem.name == OWN else " of simulated flow"
+    kind = "own data" if problem.name == OWN else "simulated"
+    grid, several = " x ".join(map(str, test.grid.resolution)), len(test) != 1
     page = Page(
         title=problem.title,
-        compared=f"Compared: {', '.join(dict.fromkeys(map(shown_label, results)))}.",
-        data=f"{len(test)} test samples{kind} on {' x '.join(map(str, test.grid.resolution))} points.",
+        compared=", ".join(dict.fromkeys(map(shown_label, results))),
+        data=f"{len(test)} test sample{'s' * several} ({kind}) on {grid} points, which no training has seen.",
         tables=tables,
         viewers=[_viewer(results, samples)] if samples else [],
         runs={shown_label(result): result.row.runs for result in results},
@@ -48,14 +49,16 @@ def _viewer(results: Sequence[Result], samples: Sequence[int]) -> Viewer:
     frames = stacks[0].truth.shape[0]
     first = results[0].test.frames - frames
     labels = [] if problem.static else [str(first + number + 1) for number in range(frames)]
-    return Viewer(f"{problem.title}: {problem.shown}", "field", "frame", stacks, labels)
+    title = f"{problem.title}: {problem.shown}"
+    note = "Forecasts are those of the first run of each row." if len(results[0].scores) > 1 else ""
+    return Viewer(title, "field", "frame", stacks, labels, note=note)
 
 
 def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
     """One test sample of one case."""
     names = [shown_label(result) for result in results]
     truth, *made = movies(results, sample)
-    scores = [result.scores[0] for result in results]
+    scores, geometry = [result.scores[0] for result in results], results[0].test.geometry
     curves = []
     if not results[0].problem.static:
         errors = {name: np.array(each.per_frame[sample]) for name, each in zip(names, scores, strict=True)}
@@ -66,13 +69,27 @@ def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
         lines = {name: spectrum(torch.from_numpy(movie)).numpy()[:, 1:] for name, movie in shown.items()}
         k = range(1, lines["truth"].shape[1] + 1)
         curves.append(Curves("energy", "wavenumber", k, lines, log_x=True))
+    positions = geometry.picture(results[0].test.grid.positions).numpy()
+    if geometry.places and positions.shape == truth.shape[1:]:
+        places, number = np.unique(positions, return_inverse=True)
+        lines = {name: _by_place(each - truth, number) for name, each in zip(names, made, strict=True)}
+        curves.append(Curves("r.m.s. error", geometry.place, places.tolist(), lines))
+    latitudes = geometry.map_latitudes(results[0].test.grid.rows)
     return Stack(
         choice={"case": title, "sample": str(sample)},
         truth=truth,
         made=dict(zip(names, made, strict=True)),
         notes={
-            name: f"({each.errors[sample]:.4f} over all frames)"
+            name: f"{each.errors[sample]:.4f}" + ("" if results[0].problem.static else " over all frames")
             for name, each in zip(names, scores, strict=True)
         },
         curves=curves,
+        latitudes=[] if latitudes is None else latitudes.tolist(),
     )
+
+
+def _by_place(errors: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """The root mean square of pictures of errors (frame, place), by the number of the place of each of their points."""
+    points = number.ravel()
+    squares = [np.bincount(points, frame.ravel() ** 2) / np.bincount(points) for frame in errors]
+    return np.sqrt(squares)

@@ -1,7 +1,7 @@
 """From finished runs to the scores of every test sample, kept once computed."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,19 +10,26 @@ import torch
 from torch import Tensor
 
 from data.fields.reader import Fields
-from data.navier_stokes.diagnostics import spectrum
+from data.navier_stokes.diagnostics import energy, spectrum
 from lab import weights
 from lab.console import say
 from lab.errors import UserError
 from lab.files import content_hash, kept
 from lab.runs import FinishedRun, Row, rows
 from pde.config import DataOptions, EvalConfig, TrainConfig
-from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
+from pde.metrics import (
+    correlation_per_frame,
+    error_by_region,
+    error_per_frame,
+    error_profile,
+    relative_error,
+    squares_by_point,
+)
 from pde.predictor import Predictor, from_header, load
 from pde.problems import DEFAULT, OWN, Problem
 from pde.sources import Samples, Split, open_samples, samples_of
 
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """To be raised with every change that alters what is kept of a run."""
 
 
@@ -36,6 +43,8 @@ class Scores:
         places, profile: where on the domain, and the root mean square error there; empty where all places are alike.
         regions: the same by region.
         spectrum, true_spectrum: energy by wavenumber in the last frame of a periodic flow, mean over samples.
+        correlations: of forecast and truth, of each sample and frame.
+        energy, true_energy: of a periodic flow, of each frame, mean over samples.
     """
 
     errors: list[float]
@@ -45,6 +54,9 @@ class Scores:
     regions: dict[str, float | None]
     spectrum: list[float]
     true_spectrum: list[float]
+    correlations: list[list[float]] = field(default_factory=list)
+    energy: list[float] = field(default_factory=list)
+    true_energy: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -117,12 +129,13 @@ def forecast(predictor: Predictor, samples: Samples, batch_size: int = 20) -> Te
 
 
 def pace(run: FinishedRun) -> dict[str, Any]:
-    """How long the training was: steps, minutes, and seconds per pass over the training data."""
+    """How long the training was: steps, minutes of work, and seconds per pass over the training data."""
     if "steps" not in run.manifest:  # weights that were given as such
         return {}
     last = run.metrics()[-1]
     passes = last["step"] / run.manifest["steps"]["per_pass"]
-    return {"steps": last["step"], "minutes": last["seconds"] / 60, "pass": last["seconds"] / passes}
+    seconds = last.get("work_seconds", last["seconds"])  # runs of earlier versions only have wall time
+    return {"steps": last["step"], "minutes": seconds / 60, "pass": seconds / passes}
 
 
 def _result(row: Row, config: EvalConfig, folder: Path) -> Result:
@@ -145,13 +158,18 @@ def _scores(run: FinishedRun, config: EvalConfig, folder: Path) -> Scores:
     described = test.describe()
     which = [described[name] for name in ("fingerprint", "samples", "grid")]
     key = [SCORES_VERSION, content_hash(run.weights), *which]
-    return Scores(**kept(folder, key, lambda: asdict(_computed(run, problem, test, config.batch_size))))
+    key += [] if config.average_symmetries == 1 else [config.average_symmetries]
+    return Scores(**kept(folder, key, lambda: asdict(_computed(run, problem, test, config))))
 
 
-def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int) -> Scores:
+def _computed(run: FinishedRun, problem: Problem, test: Fields, config: EvalConfig) -> Scores:
     say(f"{run.name}: {len(test)} forecasts")
-    predictor, samples, grid = load(run.weights), samples_of(test, problem), test.grid
-    prediction, truth = forecast(predictor, samples, batch_size), samples.wanted
+    predictor, samples, grid = (
+        load(run.weights, config.average_symmetries),
+        samples_of(test, problem),
+        test.grid,
+    )
+    prediction, truth = forecast(predictor, samples, config.batch_size), samples.wanted
     measured = predictor.measured(prediction), predictor.measured(truth)
     places, profile = torch.empty(0), torch.empty(0)
     squares = squares_by_point(prediction, truth)
@@ -159,9 +177,9 @@ def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int)
         places, profile = error_profile(squares, grid)
     flow = not any(grid.geometry.bounded) and problem.name != OWN  # the energy of a vorticity
     shown = test.names.index(problem.shown)
-    spectra = [
-        spectrum(part[..., -1, shown]).mean(0).tolist() if flow else [] for part in (prediction, truth)
-    ]
+    both = [part[..., shown].movedim(3, 1) for part in (prediction, truth)] if flow else []
+    spectra = [spectrum(part[:, -1]).mean(0).tolist() for part in both] or [[], []]
+    energies = [energy(part).mean(0).tolist() for part in both] or [[], []]
     return Scores(
         errors=relative_error(*measured, grid.weights).tolist(),
         per_frame=error_per_frame(*measured, grid.weights).tolist(),
@@ -170,6 +188,11 @@ def _computed(run: FinishedRun, problem: Problem, test: Fields, batch_size: int)
         regions=error_by_region(squares, grid),
         spectrum=spectra[0],
         true_spectrum=spectra[1],
+        correlations=[]
+        if problem.static
+        else correlation_per_frame(prediction, truth, grid.weights).tolist(),
+        energy=energies[0],
+        true_energy=energies[1],
     )
 
 

@@ -1,6 +1,7 @@
 """`python -m pde.table`: train every model of a problem under one budget, and write the table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lab.cli import main
 from lab.config import run_of_table
@@ -25,15 +26,51 @@ def table(config: TableConfig) -> None:
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
     """The options of all runs of the table, case by case where there are several."""
     problem = config.about
-    rows = comparison(problem.geometry)
     values = [None] if problem.case is None else [{problem.case: value} for value in config.nus]
     for case in values:
         named = problem.name if case is None else problem.case_name(*case.values())
-        for row in config.models:
-            model, options = rows[row]
-            for seed in range(config.seeds if row in config.seeded_models else 1):
-                name = f"{config.prefix}-{named}-{row}-seed{seed}"
-                yield run_of_table(config, TrainConfig, model, options, seed=seed, name=name, **case or {})
+        for row, (model, options, others) in _rows(config).items():
+            for seed in range(config.seeds if config.ablation or row in config.seeded_models else 1):
+                own = {
+                    "seed": seed,
+                    "name": f"{config.prefix}-{named}-{row}-seed{seed}",
+                    **(case or {}),
+                    **others,
+                }
+                yield run_of_table(config, TrainConfig, model, options, **own)
+
+
+Row = tuple[str, Mapping[str, Any], Mapping[str, Any]]
+
+WITHOUT: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "symmetries": ({}, {"symmetries": False}),
+    "coordinates": ({"coordinates": "plain"}, {}),
+    "transport": ({"transport": False}, {}),
+    "filter": ({"filter": False}, {}),
+    "shear": ({"shear": False}, {}),
+    "learning": ({"learn_x": "fixed", "learn_y": "fixed"}, {}),
+}
+"""What an ablation leaves out, and the options of the model and of the run that do it."""
+
+
+def _rows(config: TableConfig) -> dict[str, Row]:
+    """The problem's rows, or one of them without each of its parts: {name: (model, its options, those of the run)}."""
+    rows = comparison(config.about.geometry)
+    if not config.ablation:
+        return {row: (*rows[row], {}) for row in config.models}
+    row = config.models[0]
+    model, chosen = rows[row]
+    whole = run_of_table(config, TrainConfig, model, chosen)
+    found: dict[str, Row] = {row: (model, chosen, {})}
+    for name, (options, others) in WITHOUT.items():
+        has_part = options.keys() <= whole.options.keys() and (
+            any((whole.options[key] or False) != value for key, value in options.items())
+            or any(getattr(whole, key) != value for key, value in others.items())
+        )
+        # Without transport there is no filter to leave out.
+        if has_part and (name != "filter" or whole.options["transport"]):
+            found[f"{row}-without-{name}"] = (model, {**chosen, **options}, others)
+    return found
 
 
 if __name__ == "__main__":

@@ -4,13 +4,19 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from lab.significance import p_value
 from lab.table import Cell, Column, Score, Table
 from pde.config import TrainConfig
+from pde.metrics import correlation_time
 from pde.problems import OWN
 from pde.scores import Result
 
 PAPER = {"nu1e-3": 0.59, "nu1e-4": 0.81, "nu1e-5": 0.88}
 """The error of the Monarch Neural Operator over FNO's in Dao et al. (2022), 1000 trajectories."""
+
+
+CORRELATIONS = (0.95, 0.8)
+"""Levels of the correlation with the truth that tables of horizons have."""
 
 
 def results_table(results: Sequence[Result]) -> Table:
@@ -57,7 +63,8 @@ def samples_table(results: Sequence[Result]) -> Table:
 def ratios_table(results: Sequence[Result]) -> Table | None:
     """The error of our model, in every setting, divided by that of each other one; None without the two kinds.
 
-    With several seeds of both, ± is the standard error over seeds. The paper's ratio stands below, where it has one.
+    With several seeds of both, ± is the standard error over seeds. p is that of Wilcoxon's signed-rank test on the test
+    samples, each with its mean over the seeds. The paper's ratio stands below, where it has one.
     """
     ours, titles = TrainConfig.model, cases(results)
     mine = [label for label in labels(results) if label.split(",")[0] == ours]
@@ -66,12 +73,15 @@ def ratios_table(results: Sequence[Result]) -> Table | None:
         return None
     columns = [Column("ratio", "error divided by that of another model")]
     columns += [Column(case, title, digits=2) for case, title in titles.items()]
-    table = Table(columns)
+    columns += [Column(f"p_{case}", f"p, {title}", extra=True) for case, title in titles.items()]
+    caption = "Ratios of errors: ± over seeds; p by Wilcoxon's signed-rank test over test samples, two-sided"
+    table = Table(columns, caption=caption)
     for label in mine:
         for other in others:
             row: dict[str, Cell] = {"ratio": f"{label} / {other}"}
             for case in titles:
                 row[case] = ratio(*(of_seeds(results, name, case) for name in (label, other)))
+                row[f"p_{case}"] = _chance(results, label, other, case)
             table.rows.append(row)
     if PAPER.keys() & titles.keys():
         table.rows.append({"ratio": f"{ours} / fno in the paper", **PAPER})
@@ -95,12 +105,48 @@ def places_table(results: Sequence[Result]) -> Table | None:
     return table
 
 
+def horizon_table(results: Sequence[Result]) -> Table | None:
+    """How long forecasts follow the truth, in steps, and what energy is left; None where nothing is forecast."""
+    results = [result for result in results if result.scores[0].correlations]
+    if not results:
+        return None
+    caption = "Steps until the correlation with the truth falls below a level: mean ± standard error over test samples"
+    columns = [Column("model"), Column("case", extra=True)]
+    columns += [Column(f"correlation {level:g}", digits=1, better="higher") for level in CORRELATIONS]
+    columns += [Column("steps", "of steps")]
+    flows = any(result.scores[0].energy for result in results)
+    columns += [Column("energy", "energy at the end over the true one", digits=3)] if flows else []
+    table = Table(columns, caption=caption, group="case")
+    for case in cases(results):
+        for result in (each for each in results if each.case == case):
+            row: dict[str, Cell] = {"model": result.label, "case": result.title}
+            for level in CORRELATIONS:
+                times = [correlation_time(scores.correlations, level) for scores in result.scores]
+                row[f"correlation {level:g}"] = Score.of(_over_seeds([[*map(float, each)] for each in times]))
+            row["steps"] = len(result.scores[0].correlations[0])
+            if result.scores[0].energy:
+                row["energy"] = fmean(scores.energy[-1] / scores.true_energy[-1] for scores in result.scores)
+            table.rows.append(row)
+    return table
+
+
 def of_seeds(results: Sequence[Result], label: str, case: str) -> Score | None:
     """The mean error of a model, and its standard error over seeds."""
     for result in results:
         if (result.label, result.case) == (label, case):
             return Score.of(fmean(scores.errors) for scores in result.scores)
     return None
+
+
+def _chance(results: Sequence[Result], label: str, other: str, case: str) -> str | None:
+    """The p of two models on the same test samples; None where those are not the same."""
+    rows = [next((r for r in results if (r.label, r.case) == (name, case)), None) for name in (label, other)]
+    mine, theirs = rows
+    if mine is None or theirs is None or mine.test.describe() != theirs.test.describe():
+        return None
+    errors = [_over_seeds([scores.errors for scores in each.scores]) for each in (mine, theirs)]
+    p = p_value(*errors) if len(errors[0]) == len(errors[1]) else None
+    return None if p is None else f"{p:.2g}"
 
 
 def ratio(above: Score | None, below: Score | None) -> Score | None:

@@ -10,10 +10,10 @@ def train(config: TrainConfig) -> dict[str, float]:
     import torch
     from torch.utils.data import TensorDataset
 
-    from lab import budget
+    from lab.budget import Budget
     from lab.console import say
     from lab.run import Run
-    from lab.trainer import Plan, fit, prepare
+    from lab.trainer import fit, prepare
     from pde.experiment import make_training
     from pde.sources import Split
 
@@ -29,10 +29,8 @@ def train(config: TrainConfig) -> dict[str, float]:
     torch.manual_seed(config.seed)
     training, data = make_training(config, samples, split.grid, split.meaning)
     with Run.open(config, split.describe()) as folder:
-        plan = Plan.stored(folder)
-        if plan is None and config.minutes is not None:
-            plan = budget.fitting(config.minutes, training.pace(data, validation, config.minutes))
-        best = fit(training, data, validation, folder, plan=plan)
+        budget = Budget.of(config.minutes, lambda: training.pace(data, validation))
+        best = fit(training, data, validation, folder, budget=budget)
         say(f"relative error of the forecasts of {len(validation)} validation samples {best['error']:.4f}")
         say("python -m pde.eval compares the finished runs on the test samples")
     return best

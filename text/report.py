@@ -17,8 +17,8 @@ def write(results: Sequence[Result], table: Table, path: Path) -> Path:
     origins = dict.fromkeys(str(each.row.runs[0].manifest["data"]["origin"]) for each in results)
     page = Page(
         title="Language models",
-        compared=f"Compared: {', '.join(settings)}.",
-        data=f"Data: {', '.join(origins)}; the test documents were not seen in training.",
+        compared=", ".join(settings),
+        data=f"{', '.join(origins)}; the test documents were not seen in training.",
         tables=[table],
         runs={_label(each): each.row.runs for each in results},
         monitor=LanguageModelling.monitor,

@@ -8,7 +8,7 @@ from text.config import TrainConfig
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.trainer import Plan
+    from lab.budget import Pace
     from text.experiment import LanguageModelling
     from text.models.parts.language_model import LanguageModel
     from text.sources import Corpus, Windows
@@ -18,10 +18,11 @@ def train(config: TrainConfig) -> dict[str, float]:
     """Train one model; a pretrained setting trains the model that it begins with first."""
     import torch
 
+    from lab.budget import Budget
     from lab.console import say
     from lab.run import Run
     from lab.sparsify import ReverseSparsification
-    from lab.trainer import Plan, fit, prepare
+    from lab.trainer import fit, prepare
     from text.experiment import LanguageModelling
     from text.sources import corpus
 
@@ -34,11 +35,12 @@ def train(config: TrainConfig) -> dict[str, float]:
         experiment = LanguageModelling(model, config, text.vocabulary, text.bytes_per_token["validation"])
         windows = text.training(config.way.part, config.context)
         validation = text.held_out("validation", config.context, config.num_val)
-        plan = Plan.stored(folder)
-        if plan is None and config.minutes is not None:
-            plan = fitting_plan(experiment, windows, config.minutes)
+        # As in the comparison of settings, the time of validations does not count.
+        budget = Budget.of(
+            config.minutes, lambda: pace(experiment, windows), epochs=config.epochs, validations=False
+        )
         callbacks = [ReverseSparsification(config.switch_at)] if config.way.switches else []
-        best = fit(experiment, windows, validation, folder, plan=plan, callbacks=callbacks)
+        best = fit(experiment, windows, validation, folder, budget=budget, callbacks=callbacks)
         say(f"{best['bits_per_byte']:.4f} bits per byte of validation text (epoch {best['epoch']})")
         say("python -m text.eval compares the finished runs on the test text")
     return best
@@ -73,20 +75,20 @@ def initial_model(config: TrainConfig, text: "Corpus", start: "Path | None" = No
     return model
 
 
-def fitting_plan(experiment: "LanguageModelling", windows: "Windows", minutes: float) -> "Plan":
-    """As many steps as fit into the minutes; where the matrices turn dense on the way, both paces count."""
+def pace(experiment: "LanguageModelling", windows: "Windows") -> "Pace":
+    """The pace of a run; where its matrices turn dense on the way, steps take another time from then on."""
     import copy
 
-    from lab.budget import fitting, measure
+    from lab.budget import measure
     from monarch_core import densify
 
     config = experiment.config
-    pace = measure(experiment, windows, minutes=minutes)
-    if config.way.switches:
-        dense = copy.deepcopy(experiment)
-        densify(dense.model)
-        pace = pace.then(measure(dense, windows, minutes=minutes), share=config.switch_at)
-    return fitting(minutes, pace, config.epochs)
+    first = measure(experiment, windows)
+    if not config.way.switches:
+        return first
+    dense = copy.deepcopy(experiment)
+    densify(dense.model)
+    return first.then(measure(dense, windows), config.switch_at)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,10 @@ class Geometry(ABC):
     def picture(self, field: "Tensor") -> "Tensor":
         """A field (row, column) as an image whose first line is its top."""
 
+    def map_latitudes(self, rows: "Tensor") -> "Tensor | None":
+        """Latitudes of the lines of a picture, in degrees, where it is drawn on a map; None where it is flat."""
+        return None
+
     def weights(self, rows: "Tensor") -> "Tensor | None":
         """Quadrature weights of the rows, of mean 1; None where all points weigh the same."""
         return None
@@ -232,6 +236,9 @@ class Sphere(Geometry):
     def picture(self, field: "Tensor") -> "Tensor":
         """The map, north above."""
         return field
+
+    def map_latitudes(self, rows: "Tensor") -> "Tensor | None":
+        return 90 - rows.rad2deg()
 
     def weights(self, rows: "Tensor") -> "Tensor | None":
         from monarch_core.transforms.sphere import quadrature

@@ -11,6 +11,12 @@ This is sigpy's `fft` and BART's `fft -u`. With coil sensitivities S_c and a sam
 
 Zero-filled SENSE is the adjoint itself; it does not divide by sum_c |S_c|^2.
 
+No transform here shifts anything. With h = n // 2, along each axis,
+
+    (F x)[k] = after[k] FFT(before x)[k],  before[j] = exp(2 pi i h j / n),  after[k] = exp(2 pi i h (k - h) / n),
+
+which are alternating signs if n is even.
+
 Tensors end in (coils, ky, kz) or (ky, kz); axes in front are batch axes. A mask is real or bool, (ky, kz) or
 (batch, ky, kz), and is the same for every coil.
 """
@@ -24,8 +30,6 @@ from torch.fft import fft, fft2, fftshift, ifft, ifft2, ifftshift
 
 from monarch_core import LinearOperator
 
-PLANE = (-2, -1)
-
 
 def fft2c(image: Tensor) -> Tensor:
     """Image to k-space: the centred orthonormal 2-D DFT over the last two axes.
@@ -35,12 +39,14 @@ def fft2c(image: Tensor) -> Tensor:
     >>> torch.allclose(fft2c(impulse), torch.full((4, 6), 24**-0.5, dtype=torch.complex64))
     True
     """
-    return fftshift(fft2(ifftshift(image, dim=PLANE), norm="ortho"), dim=PLANE)
+    before, after = _phases_for(image)
+    return fft2(image * before, norm="ortho") * after
 
 
 def ifft2c(kspace: Tensor) -> Tensor:
     """K-space to image: the inverse, and adjoint, of `fft2c`."""
-    return fftshift(ifft2(ifftshift(kspace, dim=PLANE), norm="ortho"), dim=PLANE)
+    before, after = _phases_for(kspace)
+    return ifft2(kspace * after.conj(), norm="ortho") * before.conj()
 
 
 def fftc(image: Tensor, dim: int) -> Tensor:
@@ -66,16 +72,14 @@ class Sense(LinearOperator):
     >>> torch.allclose(x + A.H(y - A(x)), A.adjoint(y))
     True
 
-    The transforms need no shifts. With h = n // 2, along each axis,
-
-        (F x)[k] = after[k] FFT(before x)[k],  before[j] = exp(2 pi i h j / n),  after[k] = exp(2 pi i h (k - h) / n),
-
-    alternating signs if n is even. `before` multiplies one image instead of every coil's, `after` the mask.
+    Of the phases in place of shifts, `before` multiplies one image instead of every coil's, `after` the mask.
     """
 
     maps: Tensor
     weights: Tensor
     """The mask times `after`, (..., 1, ky, kz)."""
+    power: Tensor
+    """The square of the mask, complex."""
     before: Tensor
 
     def __init__(self, maps: Tensor, mask: Tensor | None = None) -> None:
@@ -86,6 +90,7 @@ class Sense(LinearOperator):
         self.register_buffer("maps", maps, persistent=False)
         self.register_buffer("before", before, persistent=False)
         self.register_buffer("weights", after if mask is None else sample(after, mask), persistent=False)
+        self.register_buffer("power", self.weights.abs().square().to(maps.dtype), persistent=False)
 
     def multiply(self, x: Tensor) -> Tensor:
         coil_images = self.maps * (self.before * x).unsqueeze(-3)
@@ -99,7 +104,7 @@ class Sense(LinearOperator):
         """A^H A x, cheaper than one after the other: `after` cancels."""
         x = self._expect(x, self.in_shape, "input")
         kspace = fft2(self.maps * (self.before * x).unsqueeze(-3), norm="ortho")
-        coil_images = ifft2(self.weights.abs().square() * kspace, norm="ortho")
+        coil_images = ifft2(kspace.mul_(self.power), norm="ortho")  # no gradient needs what it overwrites
         return self.before.conj() * combine(coil_images, self.maps)
 
     @property
@@ -125,6 +130,12 @@ def _phases(plane: tuple[int, int], dtype: torch.dtype, device: torch.device) ->
         both = sides[0][:, :, None] * sides[1][:, None, :]
         before, after = both.to(device, dtype if both.is_complex() else dtype.to_real())
     return before, after[None]
+
+
+def _phases_for(plane: Tensor) -> tuple[Tensor, Tensor]:
+    """`before` and `after`, (ky, kz) each, for the last two axes of a tensor."""
+    before, after = _phases((plane.shape[-2], plane.shape[-1]), plane.dtype.to_complex(), plane.device)
+    return before, after[0]
 
 
 def combine(coil_images: Tensor, maps: Tensor) -> Tensor:

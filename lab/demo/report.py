@@ -14,8 +14,8 @@ def write(results: Sequence[Result], table: Table, path: Path) -> Path:
     """The page: the table, and the training of every run."""
     page = Page(
         title="Recovering a hidden Monarch matrix",
-        compared=f"Compared: {', '.join(dict.fromkeys(result.row.label for result in results))}.",
-        data="Data: products of a hidden matrix with random vectors, both synthetic.",
+        compared=", ".join(dict.fromkeys(result.row.label for result in results)),
+        data="Products of a hidden matrix with random vectors, both synthetic.",
         tables=[table],
         runs={f"{each.row.label}, size {each.row.config['size']}": each.row.runs for each in results},
         command=command_line(),

@@ -92,9 +92,11 @@ function palette(colours) {
 
 function legend(entries) {
   const element = document.createElement("p");
+  element.className = "legend";
   for (const { name, colour, dashed } of entries) {
     const entry = document.createElement("span");
-    entry.style.cssText = `border-bottom: 3px ${dashed ? "dashed" : "solid"} ${colour}; margin-right: 1rem`;
+    entry.style.setProperty("--colour", colour);
+    if (dashed) entry.style.setProperty("--dash", "dashed");
     entry.textContent = name;
     element.append(entry);
   }

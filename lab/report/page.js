@@ -4,6 +4,10 @@ const content = JSON.parse(document.getElementById("content").textContent);
 const lineStyle = palette(content.colours);
 
 document.querySelectorAll("section.table").forEach(setUpTable);
+document.querySelectorAll(".copy-commands").forEach((button) => {
+  const listing = document.getElementById("commands").textContent;
+  button.addEventListener("click", () => copyAndSay(listing, button.parentElement.querySelector("[role=status]")));
+});
 
 if (content.training.length) {
   const section = document.getElementById("training");

@@ -17,7 +17,7 @@ from lab.report.viewer import ROOM, Viewer, thinned
 from lab.runs import FinishedRun
 from lab.table import Cell, Column, Score, Table
 
-SCRIPTS = ("chart.js", "table.js", "viewer.js", "page.js")
+SCRIPTS = ("chart.js", "table.js", "pictures.js", "viewer.js", "page.js")
 MAPS = {"field": plot.FIELD_MAP, "image": plot.IMAGE_MAP, "map": plot.QUANTITY_MAP, "error": plot.ERROR_MAP}
 
 
@@ -27,7 +27,7 @@ class Page:
 
     title: str
     compared: str
-    """What was compared, as a sentence."""
+    """What was compared: the rows."""
     data: str
     """On what data, as a sentence; synthetic and simulated data are called that."""
     tables: Sequence[Table] = ()
@@ -99,14 +99,23 @@ def _pictures(viewers: Sequence[Viewer]) -> Iterator[str]:
 
 
 def _head(page: Page) -> str:
+    """What was compared, on what, best and worst, and the commands that repeat it."""
+    facts = [("Compared", [page.compared]), ("Data", [page.data]), ("Outcome", list(_best_and_worst(page)))]
+    blocks = "".join(
+        f"<dt>{name}</dt>" + "".join(f"<dd>{html.escape(sentence)}</dd>" for sentence in sentences)
+        for name, sentences in facts
+        if sentences
+    )
     commands = [run.manifest.get("command") for runs in page.runs.values() for run in runs]
-    repeat = [*dict.fromkeys(command for command in commands if command), page.command]
-    lines = [f"<p>{html.escape(page.compared)}</p>", f"<p>{html.escape(page.data)}</p>"]
-    lines += [f"<p>{html.escape(sentence)}</p>" for sentence in _best_and_worst(page)]
-    if any(repeat):
-        listing = "\n".join(html.escape(command) for command in repeat if command)
-        lines.append(f"<details><summary>Commands that repeat it</summary><pre>{listing}</pre></details>")
-    return "\n".join(lines)
+    repeat = [command for command in dict.fromkeys([*commands, page.command]) if command]
+    if repeat:
+        listing = html.escape("\n".join(repeat))
+        copy = '<button type=button class="copy-commands">Copy</button> <span role=status></span>'
+        blocks += (
+            f"<dt>Repeat it</dt><dd><details><summary>{len(repeat)} command{'s' * (len(repeat) > 1)}</summary>"
+            f'<p class="buttons">{copy}</p><pre id="commands" tabindex=0>{listing}</pre></details></dd>'
+        )
+    return f"<dl>{blocks}</dl>"
 
 
 def _best_and_worst(page: Page) -> Iterator[str]:
@@ -118,6 +127,7 @@ def _best_and_worst(page: Page) -> Iterator[str]:
     named = [each for each in table.columns if table.is_text(each)]
     if column is None or not named:
         return
+    what = ", ".join(word for word in (table.caption.partition(":")[0], column.title) if word)
     groups: dict[Cell, list[Mapping[str, Cell]]] = {}
     for row in table.rows:
         groups.setdefault(row.get(table.group) if table.group else None, []).append(row)
@@ -127,7 +137,7 @@ def _best_and_worst(page: Page) -> Iterator[str]:
             known.sort(key=lambda each: each[0], reverse=column.better == "higher")
             (_, best), (_, worst) = known[0], known[-1]
             yield (
-                f"{column.title}: best {_named(table, best, named)} ({table.shown(best, column)}), "
+                f"{what}: best {_named(table, best, named)} ({table.shown(best, column)}), "
                 f"worst {_named(table, worst, named)} ({table.shown(worst, column)})."
             )
 
@@ -166,10 +176,11 @@ def _table(table: Table) -> str:
         rows.append(f"<tr>{switch}{''.join(cells)}</tr>")
     note = f"<p>{html.escape(table.note())}</p>" if table.note() else ""
     return (
-        f'<section class="table"><div class="scroll"><table><caption>{html.escape(table.caption)}</caption>'
+        f'<section class="table"><div class="scroll" tabindex=0><table>'
+        f"<caption><span>{html.escape(table.caption)}</span></caption>"
         f'<thead><tr><th scope="col"><span class="hidden">shown</span></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}"
-        f'<p class="buttons"><button type=button class="copy">Copy as CSV</button> '
+        f'<p class="buttons"><button type=button class="copy">Copy shown rows as CSV</button> '
         f'<button type=button class="all">Show all rows</button> <span role=status></span></p>'
         f'<script type="text/plain" class="csv">{html.escape(table.csv())}</script></section>'
     )
@@ -194,7 +205,7 @@ def _training(page: Page) -> list[dict[str, Any]]:
 
 
 def _runs(page: Page) -> str:
-    """Time, hardware and, on request, the manifest of every run."""
+    """Time and hardware of every run and, on request, its manifest."""
     blocks = []
     for label, runs in page.runs.items():
         for run in runs:
@@ -211,7 +222,8 @@ def _runs(page: Page) -> str:
             words = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
             manifest = html.escape(json.dumps(dict(told), indent=2))
             blocks.append(
-                f"<details><summary>{html.escape(f'{label}: {run.name}')}</summary><p>{html.escape(words)}</p>"
-                f"<pre>{manifest}</pre></details>"
+                f'<div class="run"><b>{html.escape(label)}</b>: {html.escape(run.name)}'
+                f'<p class="note">{html.escape(words)}</p>'
+                f"<details><summary>manifest</summary><pre tabindex=0>{manifest}</pre></details></div>"
             )
     return "\n".join(blocks)

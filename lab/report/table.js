@@ -1,4 +1,4 @@
-// Tables: sorted by a click on a heading, rows switched off and on, copied as CSV.
+// Tables: sorted by a click on a heading, rows switched off and on, the rows on show copied as CSV.
 
 function unescaped(text) {
   const area = document.createElement("textarea");
@@ -20,6 +20,10 @@ async function copyText(text) {
   const copied = document.execCommand("copy");
   area.remove();
   return copied;
+}
+
+async function copyAndSay(text, status) {
+  status.textContent = await copyText(text) ? "copied" : "this browser does not let the page copy";
 }
 
 function sortRows(body, column, descending) {
@@ -50,6 +54,8 @@ function setUpTable(section) {
       sortRows(body, column, descending);
     });
   });
+  const [csvHead, ...csvRows] = unescaped(section.querySelector(".csv").textContent).trimEnd().split("\n");
+  const csvOf = new Map([...body.rows].map((row, at) => [row, csvRows[at]]));
   const switches = [...body.querySelectorAll("input[type=checkbox]")];
   for (const each of switches) {
     const row = each.closest("tr");
@@ -63,7 +69,7 @@ function setUpTable(section) {
     }
   });
   section.querySelector(".copy").addEventListener("click", async () => {
-    const copied = await copyText(unescaped(section.querySelector(".csv").textContent));
-    status.textContent = copied ? "copied" : "this browser does not let the page copy";
+    const shown = [...body.rows].filter((row) => !row.classList.contains("off"));
+    await copyAndSay([csvHead, ...shown.map((row) => csvOf.get(row)), ""].join("\n"), status);
   });
 }

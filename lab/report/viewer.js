@@ -1,22 +1,6 @@
 // Pictures under one set of controls: what to show, which picture, how bright, how large; errors, curves, flicker.
 
-const LEVELS = 65535, GAINS = [1, 2, 5, 10, 20, 50, 100, 200], MILLISECONDS = { play: 250, flicker: 500 };
-
-// Differences along each line, low bytes before high ones, compressed: see packed() in viewer.py.
-async function unpacked(id, [count, lines, columns]) {
-  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (each) => each.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const halves = new Uint8Array(await new Response(stream).arrayBuffer());
-  const size = count * lines * columns, levels = new Uint16Array(size);
-  for (let start = 0; start < size; start += columns) {
-    let level = 0;
-    for (let at = start; at < start + columns; at++) {
-      level = (level + halves[at] + 256 * halves[size + at]) & LEVELS;
-      levels[at] = level;
-    }
-  }
-  return levels;
-}
+const GAINS = [1, 2, 5, 10, 20, 50, 100, 200], MILLISECONDS = { play: 250, flicker: 500 };
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -38,9 +22,9 @@ function setUpViewer(section, viewer, number) {
   const methods = [...new Set(viewer.stacks.flatMap((stack) => Object.keys(stack.made)))];
   const state = {
     stack: null, levels: {}, picture: 0, shown: new Set(methods), window: 0.8, level: 0.4, gain: 2,
-    zoom: { scale: 1, x: 0.5, y: 0.5 }, playing: null, flicker: { timer: null, second: false },
+    zoom: { scale: 1, x: 0.5, y: 0.5 }, places: null, playing: null, flicker: { timer: null, second: false },
   };
-  const isImage = viewer.kind === "image";
+  const isImage = viewer.kind === "image", isMap = viewer.kind === "map";
 
   // ---- controls
   const choices = {};
@@ -65,66 +49,51 @@ function setUpViewer(section, viewer, number) {
   const windowing = range("window", 0.02, 1.5, 0.8, 0.01), levelling = range("level", 0, 1, 0.4, 0.01);
   const [first, second] = ["first", "second"].map((name) => element("select", { name }));
   const flicker = element("button", { type: "button", name: "flicker", "aria-pressed": "false" }, "Flicker");
+  const reset = element("button", { type: "button", name: "reset" }, "Reset view");
   const panels = element("div", { class: "panels" }), charts = element("div", { class: "charts" });
-  const bars = element("div", { class: "controls" }), keys = element("p");
-  const rows = [
+  const bars = element("div", { class: "bars" }), readout = element("output", { name: "readout", class: "readout" });
+  section.append(
     element("h2", {}, viewer.title),
-    element("div", { class: "controls" }, ...Object.entries(choices).map(([key, each]) => labelled(key, each))),
-    element("div", { class: "controls" }, element("fieldset", {}, element("legend", {}, "methods"), ...boxes)),
-    element("div", { class: "controls" }, play, labelled(viewer.along, slider, true), position),
-    element("div", { class: "controls" },
-      ...(isImage ? [labelled("window", windowing), labelled("level", levelling)] : []),
-      labelled("zoom", zoom), labelled("error times", gain), gainShown),
-    element("div", { class: "controls" }, labelled("compare", first), labelled("with", second), flicker),
-    bars, panels, charts, keys,
-  ];
-  keys.textContent = (isImage ? "Drag a picture for window and level, with Shift to move it; " : "Drag a picture to move it; ")
-    + "the wheel zooms. On a focused picture: arrows move, + and - zoom, 0 resets."
-    + (viewer.thinned ? ` ${viewer.thinned}` : "");
-  section.append(...rows);
+    element("div", { class: "toolbar" },
+      element("div", { class: "controls" }, ...Object.entries(choices).map(([key, each]) => labelled(key, each)),
+        element("fieldset", {}, element("legend", {}, "methods"), ...boxes)),
+      element("div", { class: "controls" }, play, labelled(viewer.along, slider, true), position),
+      element("div", { class: "controls" },
+        ...(isImage ? [labelled("window", windowing), labelled("level", levelling)] : []),
+        labelled("zoom", zoom), labelled("error ×", gain), gainShown, reset,
+        element("span", { class: "pair" }, labelled("compare", first), labelled("with", second), flicker))),
+    bars, panels, readout, charts,
+    element("details", { class: "keys" }, element("summary", {}, "Mouse and keys"), element("p", {},
+      (isImage ? "Drag a picture for window and level, with Shift to move it. " : "Drag a picture to move it. ")
+      + "Ctrl and the wheel zoom. On a focused picture: arrows move it, + and - zoom, 0 resets, "
+      + `comma and full stop step one ${viewer.along} back and on, Space plays and pauses, F flickers.`)),
+    ...(viewer.note ? [element("p", { class: "note" }, viewer.note)] : []),
+    ...(viewer.thinned ? [element("p", { class: "note" }, viewer.thinned)] : []));
 
   // ---- values and colours
-  const value = (levels, at) => {
-    const [low, high] = state.stack.range;
-    return low + (high - low) * levels[at] / LEVELS;
-  };
+  const value = (level) => state.stack.range[0] + (state.stack.range[1] - state.stack.range[0]) * level / LEVELS;
   const limit = () => Math.max(Math.abs(state.stack.top), Math.abs(state.stack.bottom)) || 1;
   const shades = {
     field: (v) => (v / limit() + 1) / 2,
     map: (v) => v / limit(),
     image: (v) => (v / limit() - state.level) / state.window + 0.5,
   };
-  const colour = (map, share) => content.maps[map][Math.max(0, Math.min(255, Math.round(255 * share)))];
-
-  // The pixel that each point of a canvas shows, after zooming.
-  function source(line, column) {
-    const [, lines, columns] = state.stack.shape, { scale, x, y } = state.zoom;
-    const inside = (at, middle, size) =>
-      Math.max(0, Math.min(size - 1, Math.floor((middle + (at + 0.5 - size / 2) / size / scale) * size)));
-    return inside(line, y, lines) * columns + inside(column, x, columns);
-  }
-
-  function paint(canvas, map, share) {
-    const [, lines, columns] = state.stack.shape;
-    canvas.width = columns;
-    canvas.height = lines;
-    canvas.style.aspectRatio = `${columns} / ${lines * state.stack.aspect}`;
-    const context = canvas.getContext("2d"), image = context.createImageData(columns, lines);
-    for (let at = 0, line = 0; line < lines; line++) {
-      for (let column = 0; column < columns; column++, at++) {
-        const [red, green, blue] = colour(map, share(source(line, column)));
-        image.data.set([red, green, blue, 255], 4 * at);
-      }
-    }
-    context.putImageData(image, 0, 0);
-  }
+  const isBlank = (level) => isMap && level === 0; // of a quantity, what was not computed
+  const pictureColours = () =>
+    colourTable(content.maps[viewer.kind], (level) => (isBlank(level) ? null : shades[viewer.kind](value(level))));
+  const errorColours = () => {
+    const times = GAINS[state.gain] * (state.stack.range[1] - state.stack.range[0]) / LEVELS / limit();
+    return colourTable(content.maps.error, (level) => times * level);
+  };
+  const start = () => state.picture * state.stack.shape[1] * state.stack.shape[2];
 
   function relativeError(made) {
-    const [, lines, columns] = state.stack.shape, truth = state.levels.truth;
+    const truth = state.levels.truth, from = start(), to = from + state.stack.shape[1] * state.stack.shape[2];
     let wrong = 0, whole = 0;
-    for (let at = state.picture * lines * columns, end = at + lines * columns; at < end; at++) {
-      const right = value(truth, at);
-      wrong += (value(made, at) - right) ** 2;
+    for (let at = from; at < to; at++) {
+      if (isBlank(truth[at])) continue;
+      const right = value(truth[at]);
+      wrong += (value(made[at]) - right) ** 2;
       whole += right ** 2;
     }
     return Math.sqrt(wrong / (whole || 1));
@@ -137,10 +106,12 @@ function setUpViewer(section, viewer, number) {
   function panel(name, title, hasError) {
     const figure = element("figure", { "data-name": name });
     const note = state.stack.notes[name];
-    const number = element("span", { class: "number" });
-    figure.append(element("figcaption", {}, title, note ? element("span", { class: "note" }, ` ${note}`) : "", " ", number));
+    figure.append(element("figcaption", {}, element("strong", {}, title), note ? element("span", { class: "note" }, ` ${note}`) : "", " ",
+      element("span", { class: "number" })));
     for (const kind of hasError ? ["picture", "error"] : ["picture"]) {
       const canvas = element("canvas", { role: "img", tabindex: "0" });
+      const [, lines, columns] = state.stack.shape;
+      canvas.style.aspectRatio = state.stack.latitudes.length ? "2 / 1" : `${columns} / ${lines * state.stack.aspect}`;
       handle(canvas);
       figure.append(element("div", { class: kind }, canvas));
     }
@@ -149,38 +120,41 @@ function setUpViewer(section, viewer, number) {
 
   function build() {
     if (!state.stack) return;
-    panels.replaceChildren(panel("truth", "truth", false), panel("flicker", "", false),
+    panels.replaceChildren(panel("truth", viewer.truth, false), panel("flicker", "", false),
       ...visible().map((name) => panel(name, name, true)));
-    panels.querySelector("[data-name=flicker]").hidden = true;
+    panels.classList.toggle("map", state.stack.latitudes.length > 0);
+    panels.querySelector("[data-name=flicker]").hidden = flicker.getAttribute("aria-pressed") === "false";
     draw();
   }
 
   function draw() {
-    const [, lines, columns] = state.stack.shape, start = state.picture * lines * columns;
-    const where = `${viewer.along} ${label()}`, truth = state.levels.truth;
+    const where = `${viewer.along} ${label()}`, truth = state.levels.truth, from = start();
+    const colours = pictureColours(), ofErrors = errorColours(), onMap = state.stack.latitudes.length > 0;
+    state.places ??= places(state.stack, state.zoom);
     slider.setAttribute("aria-valuetext", where);
     position.textContent = `${where} (${state.picture + 1} of ${state.stack.shape[0]})`;
     gainShown.textContent = `${GAINS[state.gain]}`;
-    const picture = (levels) => (at) => shades[viewer.kind](value(levels, start + at));
     for (const figure of panels.children) {
       let name = figure.dataset.name;
       const canvas = figure.querySelector(".picture canvas");
       if (name === "flicker") {
         if (figure.hidden) continue;
         name = (state.flicker.second ? second : first).value;
-        figure.querySelector("figcaption").firstChild.textContent = `flicker: ${name}`;
+        figure.querySelector("strong").textContent = `flicker: ${name}`;
       }
       const levels = state.levels[name];
-      paint(canvas, viewer.kind, picture(levels));
+      paint(canvas, state.places, (at) => colours[levels[from + at]]);
       const error = name === "truth" ? null : relativeError(levels);
       const words = error === null ? "" : `relative error ${error.toPrecision(3)}`;
       figure.querySelector(".number").textContent = words;
       canvas.setAttribute("aria-label", [`${viewer.title}, ${name}, ${where}`, words].filter(Boolean).join(", "));
       const wrong = figure.querySelector(".error canvas");
-      if (wrong === null) continue;
-      const times = GAINS[state.gain] / limit();
-      paint(wrong, "error", (at) => times * Math.abs(value(levels, start + at) - value(truth, start + at)));
-      wrong.setAttribute("aria-label", `error of ${name} times ${GAINS[state.gain]}, ${where}`);
+      if (wrong !== null) {
+        paint(wrong, state.places, (at) =>
+          (isBlank(truth[from + at]) ? 0 : ofErrors[Math.abs(levels[from + at] - truth[from + at])]));
+        wrong.setAttribute("aria-label", `error of ${name} times ${GAINS[state.gain]}, ${where}`);
+      }
+      if (onMap) figure.querySelectorAll("canvas").forEach((each) => graticule(each, state.zoom));
     }
     drawBars();
     drawCharts();
@@ -193,12 +167,12 @@ function setUpViewer(section, viewer, number) {
       const context = canvas.getContext("2d"), image = context.createImageData(256, 1);
       for (let at = 0; at < 256; at++) image.data.set([...content.maps[map][at], 255], 4 * at);
       context.putImageData(image, 0, 0);
-      return element("span", { class: "bar" }, `${name} ${low}`, canvas, `${high}${unit}`);
+      return element("span", { class: "bar" }, element("b", {}, name), low, canvas, `${high}${unit}`);
     };
-    const top = limit(), short = (each) => each.toPrecision(2);
+    const top = limit(), short = (each) => String(+each.toPrecision(2));
     const low = { field: -top, map: 0, image: top * (state.level - state.window / 2) }[viewer.kind];
     const high = isImage ? top * (state.level + state.window / 2) : top;
-    bars.replaceChildren(bar(viewer.kind, short(low), short(high), "colours"),
+    bars.replaceChildren(bar(viewer.kind, short(low), short(high), "value"),
       bar("error", "0", short(top / GAINS[state.gain]), "error"));
   }
 
@@ -215,6 +189,18 @@ function setUpViewer(section, viewer, number) {
     }
   }
 
+  // What every shown method has at the point under the pointer.
+  function readAt(canvas, event) {
+    const { left, top, width, height } = canvas.getBoundingClientRect(), { table } = state.places;
+    const column = Math.floor((event.clientX - left) / width * state.places.width);
+    const line = Math.floor((event.clientY - top) / height * state.places.height);
+    const at = table[line * state.places.width + column];
+    if (at === undefined || at < 0) return;
+    const [, , columns] = state.stack.shape;
+    const words = ["truth", ...visible()].map((name) => `${name} ${value(state.levels[name][start() + at]).toPrecision(3)}`);
+    readout.textContent = `line ${Math.floor(at / columns) + 1}, column ${at % columns + 1}: ${words.join(", ")}`;
+  }
+
   // ---- what the controls do
   async function choose(key) {
     const fits = (stack, wanted) => Object.entries(wanted).every(([name, select]) => stack.choice[name] === select.value);
@@ -226,12 +212,11 @@ function setUpViewer(section, viewer, number) {
       levels[name] = await unpacked(`picture-${number}-${at}`, found.shape);
     }
     const isNew = state.stack === null;
-    Object.assign(state, { stack: found, levels });
-    const [low, high] = found.range;
-    const ends = levels.truth.reduce(([a, b], level) => [Math.min(a, level), Math.max(b, level)], [LEVELS, 0]);
-    [found.bottom, found.top] = ends.map((level) => low + (high - low) * level / LEVELS);
+    Object.assign(state, { stack: found, levels, places: null });
+    [found.bottom, found.top] = levels.truth
+      .reduce(([a, b], level) => [Math.min(a, level), Math.max(b, level)], [LEVELS, 0]).map(value);
     state.picture = isNew ? found.shape[0] - 1 : Math.min(state.picture, found.shape[0] - 1);
-    if (isNew && isImage) state.picture = Math.floor(found.shape[0] / 2);
+    if (isNew && viewer.kind !== "field") state.picture = Math.floor(found.shape[0] / 2);
     slider.max = found.shape[0] - 1;
     slider.value = state.picture;
     slider.disabled = play.disabled = found.shape[0] === 1;
@@ -248,15 +233,12 @@ function setUpViewer(section, viewer, number) {
 
   // The largest error of all fills the colours, about.
   function chooseGain() {
-    const [, lines, columns] = state.stack.shape, start = state.picture * lines * columns;
+    const from = start(), to = from + state.stack.shape[1] * state.stack.shape[2], { truth } = state.levels;
     let most = 0;
     for (const name of Object.keys(state.stack.made)) {
-      for (let at = start; at < start + lines * columns; at++) {
-        most = Math.max(most, Math.abs(value(state.levels[name], at) - value(state.levels.truth, at)));
-      }
+      for (let at = from; at < to; at++) most = Math.max(most, Math.abs(value(state.levels[name][at]) - value(truth[at])));
     }
-    const wanted = GAINS.filter((each) => each * most <= limit()).length - 1;
-    state.gain = Math.max(0, wanted);
+    state.gain = Math.max(0, GAINS.filter((each) => each * most <= limit()).length - 1);
     gain.value = state.gain;
   }
 
@@ -267,19 +249,14 @@ function setUpViewer(section, viewer, number) {
     draw();
   }
 
-  slider.addEventListener("input", () => show(Number(slider.value)));
-  play.addEventListener("click", () => {
+  function switchPlay() {
     const stops = state.playing !== null;
     if (stops) clearInterval(state.playing);
     state.playing = stops ? null : setInterval(() => show(state.picture + 1), MILLISECONDS.play);
     play.textContent = stops ? "Play" : "Pause";
-  });
-  gain.addEventListener("input", () => { state.gain = Number(gain.value); draw(); });
-  windowing.addEventListener("input", () => { state.window = Number(windowing.value); draw(); });
-  levelling.addEventListener("input", () => { state.level = Number(levelling.value); draw(); });
-  zoom.addEventListener("input", () => zoomTo(Number(zoom.value)));
-  for (const select of [first, second]) select.addEventListener("change", () => draw());
-  flicker.addEventListener("click", () => {
+  }
+
+  function switchFlicker() {
     const figure = panels.querySelector("[data-name=flicker]"), { timer } = state.flicker;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (still && !figure.hidden && !state.flicker.second) { // nothing moves by itself: each press shows the other
@@ -295,15 +272,33 @@ function setUpViewer(section, viewer, number) {
       draw();
     }, MILLISECONDS.flicker) };
     draw();
-  });
+  }
 
   function zoomTo(scale, x = state.zoom.x, y = state.zoom.y) {
     scale = Math.max(1, Math.min(8, scale));
     const inside = (middle) => Math.max(0.5 / scale, Math.min(1 - 0.5 / scale, middle));
-    state.zoom = { scale, x: inside(x), y: inside(y) };
+    Object.assign(state, { zoom: { scale, x: inside(x), y: inside(y) }, places: null });
     zoom.value = scale;
     draw();
   }
+
+  function setWindow(window, level) {
+    state.window = Math.max(0.02, Math.min(1.5, window));
+    state.level = Math.max(0, Math.min(1, level));
+    windowing.value = state.window;
+    levelling.value = state.level;
+    draw();
+  }
+
+  slider.addEventListener("input", () => show(Number(slider.value)));
+  play.addEventListener("click", switchPlay);
+  gain.addEventListener("input", () => { state.gain = Number(gain.value); draw(); });
+  windowing.addEventListener("input", () => setWindow(Number(windowing.value), state.level));
+  levelling.addEventListener("input", () => setWindow(state.window, Number(levelling.value)));
+  zoom.addEventListener("input", () => zoomTo(Number(zoom.value)));
+  reset.addEventListener("click", () => { setWindow(0.8, 0.4); zoomTo(1, 0.5, 0.5); });
+  for (const select of [first, second]) select.addEventListener("change", () => draw());
+  flicker.addEventListener("click", switchFlicker);
 
   function handle(canvas) {
     let last = null;
@@ -311,32 +306,30 @@ function setUpViewer(section, viewer, number) {
       last = [event.clientX, event.clientY];
       canvas.setPointerCapture(event.pointerId);
     });
-    canvas.addEventListener("pointerup", () => { last = null; });
+    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { last = null; });
     canvas.addEventListener("pointermove", (event) => {
-      if (last === null) return;
-      const [dx, dy] = [event.clientX - last[0], event.clientY - last[1]];
+      if (last === null) return readAt(canvas, event);
+      const [dx, dy] = [event.clientX - last[0], event.clientY - last[1]], { scale, x, y } = state.zoom;
       last = [event.clientX, event.clientY];
-      const { scale, x, y } = state.zoom;
-      if (!isImage || event.shiftKey) return zoomTo(scale, x - dx / canvas.clientWidth / scale, y - dy / canvas.clientHeight / scale);
-      state.window = Math.max(0.02, Math.min(1.5, state.window + dx / 200));
-      state.level = Math.max(0, Math.min(1, state.level + dy / 200));
-      windowing.value = state.window;
-      levelling.value = state.level;
-      draw();
+      if (isImage && !event.shiftKey) return setWindow(state.window + dx / 200, state.level + dy / 200);
+      zoomTo(scale, x - dx / canvas.clientWidth / scale, y - dy / canvas.clientHeight / scale);
     });
-    canvas.addEventListener("wheel", (event) => {
+    canvas.addEventListener("wheel", (event) => { // without Ctrl the wheel scrolls the page, as everywhere
+      if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       zoomTo(state.zoom.scale * (event.deltaY < 0 ? 1.25 : 0.8));
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => {
-      const { scale, x, y } = state.zoom, step = 0.1 / scale;
-      const moves = {
-        ArrowLeft: [scale, x - step, y], ArrowRight: [scale, x + step, y], ArrowUp: [scale, x, y - step],
-        ArrowDown: [scale, x, y + step], "+": [scale * 1.25, x, y], "-": [scale * 0.8, x, y], "0": [1, 0.5, 0.5],
+      const { scale, x, y } = state.zoom, step = 0.1 / scale, { picture } = state;
+      const does = {
+        ArrowLeft: () => zoomTo(scale, x - step, y), ArrowRight: () => zoomTo(scale, x + step, y),
+        ArrowUp: () => zoomTo(scale, x, y - step), ArrowDown: () => zoomTo(scale, x, y + step),
+        "+": () => zoomTo(scale * 1.25), "-": () => zoomTo(scale * 0.8), "0": () => zoomTo(1, 0.5, 0.5),
+        ",": () => show(picture - 1), ".": () => show(picture + 1), " ": switchPlay, f: switchFlicker,
       };
-      if (!(event.key in moves)) return;
+      if (!(event.key in does) || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      zoomTo(...moves[event.key]);
+      does[event.key]();
     });
   }
 

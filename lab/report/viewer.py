@@ -48,6 +48,9 @@ class Stack:
     aspect: float = 1.0
     """Height of a pixel over its width."""
     unit: str = ""
+    latitudes: Sequence[float] = ()
+    """Of the lines, in degrees from north to south: such pictures are drawn on a map of the whole sphere, whose left
+    edge is the first column."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Viewer:
     """Stacks under one set of controls.
 
     `kind` says how they are read: a field has a sign, and colours symmetric about zero; an image is a magnitude, with
-    window and level; a map is a quantity in colours from zero.
+    window and level; a map is a quantity in colours from zero (T2 in ms, say), blank where it is NaN.
     """
 
     title: str
@@ -65,6 +68,10 @@ class Viewer:
     stacks: Sequence[Stack]
     labels: Sequence[str] = ()
     """Of the pictures: times, positions; their numbers when not given."""
+    truth: str = "truth"
+    """What the reference is called."""
+    note: str = ""
+    """What else a reader should know of the pictures, as a sentence."""
     thinned: str = ""
     """What was left out to keep the page small, as a sentence."""
 
@@ -76,18 +83,21 @@ class Viewer:
             "kind": self.kind,
             "along": self.along,
             "thinned": self.thinned,
+            "truth": self.truth,
+            "note": self.note,
             "labels": list(self.labels),
             "stacks": [
                 {
                     "choice": dict(stack.choice),
                     "shape": list(stack.truth.shape),
-                    "range": _range(stack),
+                    "range": self._range(stack),
                     "truth": next(number),
                     "made": {name: next(number) for name in stack.made},
                     "notes": dict(stack.notes),
                     "curves": [_described(curves) for curves in stack.curves],
                     "aspect": stack.aspect,
                     "unit": stack.unit,
+                    "latitudes": [float(each) for each in stack.latitudes],
                 }
                 for stack in self.stacks
             ],
@@ -96,17 +106,25 @@ class Viewer:
     def pictures(self) -> Iterator[str]:
         """All pictures as text, in the order of `described`."""
         for stack in self.stacks:
-            low, high = _range(stack)
+            low, high = self._range(stack)
             for values in (stack.truth, *stack.made.values()):
-                yield packed(values, low, high)
+                yield packed(values, low, high, missing=low if self.kind == "map" else high)
+
+    def _range(self, stack: Stack) -> tuple[float, float]:
+        """Half as much again as that of the truth, so that overshoots show and a divergence hides nothing."""
+        low, high = float(np.nanmin(stack.truth)), float(np.nanmax(stack.truth))
+        if self.kind == "map":
+            low = 0.0
+        spare = 0.25 * (high - low or 1.0)
+        return (low if low >= 0 else low - spare), high + spare
 
 
-def packed(values: Array, low: float, high: float) -> str:
+def packed(values: Array, low: float, high: float, missing: float) -> str:
     """Pictures as text: levels between low and high in 16 bits, differences along each line, compressed.
 
-    What is not finite, as of a model that diverged, is stored as the upper end.
+    NaN is stored as `missing`: as the upper end where a model diverged.
     """
-    finite = np.nan_to_num(values, nan=high, posinf=high, neginf=low)
+    finite = np.nan_to_num(values, nan=missing, posinf=high, neginf=low)
     scaled = (np.clip(finite, low, high) - low) / max(high - low, 1e-30)
     levels = np.rint(LEVELS * scaled).astype(np.int64)
     steps = np.diff(levels, axis=-1, prepend=0) % (LEVELS + 1)
@@ -157,13 +175,6 @@ def _thinned(curves: Curves, every: int, pictures: int) -> Curves:
         return replace(curves, x=curves.x[::every], lines=lines)
     follows = {name: values[::every] if values.ndim == 2 else values for name, values in curves.lines.items()}
     return replace(curves, lines=follows)
-
-
-def _range(stack: Stack) -> tuple[float, float]:
-    """Of all pictures: half as much again as the truth's, so that overshoots show and a divergence hides nothing."""
-    low, high = float(stack.truth.min()), float(stack.truth.max())
-    spare = 0.25 * (high - low or 1.0)
-    return (low if low >= 0 else low - spare), high + spare
 
 
 def _described(curves: Curves) -> dict[str, Any]:

@@ -42,6 +42,7 @@ MODELS = Registry(
                 at_most=1000,
             ),
             Option("consistency", bool, False, "End with one step of data consistency, x + A^H(y - A x)."),
+            Option("rank", int, 1, "Separable pairs whose sum is the Monarch.", at_least=1, at_most=64),
             Option(
                 "decay_towards",
                 Literal["start", "zero"],
@@ -77,7 +78,11 @@ MODELS = Registry(
         "unet",
         "the fastMRI U-Net on the zero-filled image",
         "mri.models.unet:UNet",
-        options=(Option("channels", int, 32, "Feature maps of the first level.", at_least=1),),
+        options=(
+            Option(
+                "channels", int, 32, "Feature maps, of the first level where there are several.", at_least=1
+            ),
+        ),
         title="U-Net",
     ),
     Entry(
@@ -86,10 +91,25 @@ MODELS = Registry(
         "mri.models.varnet:VarNet",
         options=(
             Option("cascades", int, 6, "Unrolled steps, each with a U-Net of its own.", at_least=1),
-            Option("channels", int, 8, "Feature maps of the first level.", at_least=1),
+            Option(
+                "channels", int, 8, "Feature maps, of the first level where there are several.", at_least=1
+            ),
             Option("levels", int, 2, "Levels of each U-Net.", at_least=1),
         ),
         title="VarNet",
+    ),
+    Entry(
+        "modl",
+        "MoDL: one learned denoiser and conjugate gradients in turn",
+        "mri.models.modl:MoDL",
+        options=(
+            Option("iterations", int, 5, "Unrolled iterations.", at_least=1),
+            Option(
+                "channels", int, 32, "Feature maps, of the first level where there are several.", at_least=1
+            ),
+            Option("layers", int, 5, "Convolutions of the network.", at_least=2),
+        ),
+        title="MoDL",
     ),
     Entry(
         "dc-sense",

@@ -7,7 +7,7 @@ from mri.models.parts.method import Tunable, sense_flops
 
 
 class DcSense(Tunable):
-    """x = sum_c conj(S_c) F^H (d^-p y_c) with the sampling density d (ky, kz) and the strength p.
+    """x = sum_c conj(S_c) F^H (d^-p y_c) with the sampling density d (ky, kz) and the strength p of the echo.
 
     p = 0 is SENSE; p = 1 gives every frequency the weight it has on average in the full data.
     """
@@ -20,7 +20,8 @@ class DcSense(Tunable):
         self.register_buffer("density", self.density, persistent=True)  # the weights file needs it too
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        return self.measurement(maps, compensation(self.density, self.strength)).adjoint(kspace)
+        weights = compensation(self.density, self.of_echo("strength", echo))
+        return self.measurement(maps, weights).adjoint(kspace)
 
     def flops(self, coils: int) -> int:
         return sense_flops(self.plane, coils) + 2 * coils * self.density.numel()

@@ -9,7 +9,8 @@ from data.scans import sense_pairs
 from data.scans.sense import combine
 from lab.errors import UserError
 from monarch_core import GridMonarch, LinearOperator, Monarch, Product, Separable, dft2, grid_dft, in_pairs
-from mri.models.parts.method import LearnedTransform, Method, sense_flops
+from mri.models.parts.method import Candidate, LearnedTransform, Method, sense_flops
+from mri.models.parts.resampling import resampled
 
 Form = Literal["separable", "grid"]
 Weights = tuple[Tensor, Tensor]
@@ -31,6 +32,9 @@ class MSense(Method):
         per_echo         one Monarch for each of two echoes
         steps=k          x <- x + sum_c conj(S_c) M (y - A x), k times from x = 0, A the measurement
         consistency      at the end x <- x + A^H (y - A x)
+        rank=r           M is a sum of r separable pairs, of which all but the first start at zero
+
+    Slices of another size than the one it was built for meet M resampled (`parts/resampling.py`), unless form="grid".
     """
 
     not_in_pairs_because = None
@@ -45,11 +49,15 @@ class MSense(Method):
         per_echo: bool = False,
         steps: int = 1,
         consistency: bool = False,
+        rank: int = 1,
         decay_towards: Literal["start", "zero"] | None = None,
         dtype: torch.dtype = torch.complex64,
     ) -> None:
         super().__init__(plane, density)
         self.form, self.dtype, self.steps, self.consistency = form, dtype, steps, consistency
+        if rank > 1 and form == "grid":
+            raise UserError("--rank is a number of separable pairs; it does nothing with --form grid.")
+        self.rank, self.any_plane = rank, form == "separable"
         self.decays_to_start = decay_towards == "start"
         self.candidates = EXPONENTS if start == "density" else ()
         try:
@@ -59,18 +67,31 @@ class MSense(Method):
                 f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}: {error}"
             ) from error
 
-    def choose(self, candidate: float) -> None:
+    def choose(self, candidate: Candidate, echo: int | None = None) -> None:
         """Start at the inverse DFT times the separable weights nearest to density^-candidate."""
-        self._start(separable_compensation(self.density, candidate), len(self.operators))
+        weights = separable_compensation(self.density, cast(float, candidate))
+        self._start(weights, len(self.operators) // self.rank)
 
     def _start(self, weights: Weights | None, count: int) -> None:
-        operators = (inverse_dft(self.plane, self.form, weights, self.dtype) for _ in range(count))
+        """`rank` operators for each of `count` echoes, one after the other."""
+        operators = [
+            inverse_dft(self.plane, self.form, weights, self.dtype) for _ in range(count * self.rank)
+        ]
+        for number, operator in enumerate(operators):
+            if number % self.rank:
+                with torch.no_grad():  # one factor alone, so that it has a gradient
+                    next(operator.parameters()).zero_()
         self.operators = nn.ModuleList(operators)
+
+    def _of_echo(self, number: int) -> list[LinearOperator]:
+        """The operators whose sum is M for an echo."""
+        every = cast(list[LinearOperator], list(self.operators))
+        return every[number * self.rank : (number + 1) * self.rank]
 
     @property
     def learned_transform(self) -> LearnedTransform:
-        operator = cast(LinearOperator, self.operators[0])
-        return LearnedTransform(operator, frequency_weights(operator))
+        operators = self._of_echo(0)
+        return LearnedTransform(sum(operators[1:], operators[0]), frequency_weights(*operators))
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
         measure = self.measurement(maps, mask)
@@ -85,20 +106,34 @@ class MSense(Method):
         """sum_c conj(S_c) M y_c, with the Monarch of each slice's echo."""
         if self.pairs is not None:
             return sense_pairs.combine(self._coil_images(kspace, echo), maps)
-        if len(self.operators) == 1:
-            return combine(self.operators[0](kspace), maps)
+        if len(self.operators) == self.rank:
+            return combine(self._applied(0, kspace), maps)
         images = torch.empty_like(kspace)
-        for number, operator in enumerate(self.operators):
+        for number in range(len(self.operators) // self.rank):
             chosen = echo == number
             if chosen.any():
-                images[chosen] = operator(kspace[chosen])
+                images[chosen] = self._applied(number, kspace[chosen])
         return combine(images, maps)
+
+    def _applied(self, number: int, kspace: Tensor) -> Tensor:
+        """M y_c with the Monarch of an echo, at whatever size the k-space has."""
+        operators, plane = self._of_echo(number), (kspace.shape[-2], kspace.shape[-1])
+        if plane == self.plane or self.pairs is not None:
+            first, *others = operators
+            return sum((operator(kspace) for operator in others), start=first(kspace))
+        images = torch.zeros_like(kspace)
+        for operator in operators:
+            axes = cast(list[LinearOperator], list(cast(Separable, operator).axes))
+            rows, columns = (resampled(axis.to_dense(), n) for axis, n in zip(axes, plane, strict=True))
+            images = images + rows @ kspace @ columns.mT
+        return images
 
     def _coil_images(self, kspace: Tensor, echo: Tensor) -> Tensor:
         """M y_c in pairs. Every Monarch sees every slice, since a graph cannot know which slices have which echo."""
-        images: Tensor = self.operators[0](kspace)
-        for number, operator in enumerate(self.operators[1:], start=1):
-            images = torch.where((echo == number)[:, None, None, None, None], operator(kspace), images)
+        images = self._applied(0, kspace)
+        for number in range(1, len(self.operators) // self.rank):
+            other = self._applied(number, kspace)
+            images = torch.where((echo == number)[:, None, None, None, None], other, images)
         return images
 
     def in_pairs(self) -> Self:
@@ -108,9 +143,9 @@ class MSense(Method):
         return made
 
     def flops(self, coils: int) -> int:
-        operator = cast(LinearOperator, self.operators[0])
-        combining = 8 * coils * operator.out_features
-        once = operator.flops(coils) + combining
+        operators = self._of_echo(0)
+        combining = 8 * coils * operators[0].out_features
+        once = sum(operator.flops(coils) for operator in operators) + combining
         return self.steps * once + 2 * (self.steps - 1 + self.consistency) * sense_flops(self.plane, coils)
 
 
@@ -147,20 +182,23 @@ def _weighted(operator: GridMonarch | Separable, u: Tensor, v: Tensor) -> Linear
     return Separable(*axes)
 
 
-def frequency_weights(operator: LinearOperator) -> Tensor:
-    """|M e_k| for every frequency k = (ky, kz): 1 for the orthonormal inverse DFT.
+def frequency_weights(*operators: LinearOperator) -> Tensor:
+    """|M e_k| for every frequency k = (ky, kz): 1 for the orthonormal inverse DFT. Several operators are a sum.
 
     >>> torch.allclose(frequency_weights(inverse_dft((6, 4), "grid", None, torch.complex64)), torch.ones(6, 4))
     True
     """
     with torch.no_grad():
-        if isinstance(operator, GridMonarch):
-            R, L = operator.monarch.factors()
+        if isinstance(operators[0], GridMonarch):
+            R, L = operators[0].monarch.factors()
             return torch.einsum("ajb,ja->ab", R.abs().square().sum(2), L.abs().square().sum((1, 3))).sqrt()
+        axes = [cast(Separable, operator).axes for operator in operators]
         rows, columns = (
-            cast(LinearOperator, axis).to_dense().norm(dim=0) for axis in cast(Separable, operator).axes
+            torch.stack([cast(LinearOperator, axis).to_dense() for axis in same])
+            for same in zip(*axes, strict=True)
         )
-        return torch.outer(rows, columns)
+        grams = (torch.einsum("rik,sik->rsk", each.conj(), each) for each in (rows, columns))
+        return torch.einsum("rsy,rsz->yz", *grams).real.clamp_min(0).sqrt()
 
 
 def separable_compensation(density: Tensor, exponent: float) -> tuple[Tensor, Tensor]:

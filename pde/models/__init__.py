@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from data.fields.geometry import Box, Geometry, Sphere
@@ -186,8 +187,10 @@ def build(name: str, in_channels: int, grid: "Grid | Resolution", fields: int = 
     chosen = MODELS.settled(name, options)
     check_geometry(name, chosen, grid.geometry)
     make = MODELS[name].load()
+    arguments = chosen | _of_grid(grid, fields, chosen)
+    arguments.pop("filter", None)  # is part of the transport
     try:
-        model: Model = make(in_channels, grid.resolution, fields, **chosen | _of_grid(grid, fields, chosen))
+        model: Model = make(in_channels, grid.resolution, fields, **arguments)
     except (ValueError, TypeError) as error:
         raise UserError(f"{name} cannot be built on {shown(grid.resolution)} points: {error}") from error
     return model
@@ -213,7 +216,8 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
         found["coordinates"] = Coordinates(options["coordinates"] or "plain", geometry)
         found["coordinates"].on(*grid.resolution)
     if "transport" in options:
-        found["transport"] = Transport(grid.resolution, geometry, fields) if options["transport"] else None
+        carry = partial(Transport, grid.resolution, geometry, fields, filtered=options["filter"])
+        found["transport"] = carry() if options["transport"] else None
     if "shear" in options:
         found["shear"] = bool(options["shear"])
     if "form" in options:

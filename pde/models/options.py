@@ -54,8 +54,9 @@ TRANSPORT = Option(
     "Carry the fields along the characteristics of velocities that the network gives; what suits the problem when not "
     "given.",
 )
-SURROUNDINGS = (COORDINATES, TRANSPORT)
-PUBLISHED = (COORDINATES, TRANSPORT.with_default(False))
+FILTER = Option("filter", bool, True, "With --transport: a learned filter of the field before it is carried.")
+SURROUNDINGS = (COORDINATES, TRANSPORT, FILTER)
+PUBLISHED = (COORDINATES, TRANSPORT.with_default(False), FILTER)
 """Those of operators that were published without transport, and have it where it is asked for."""
 TRANSFORMS = (
     Option(

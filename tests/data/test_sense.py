@@ -44,6 +44,15 @@ def test_transform_is_the_centred_orthonormal_dft(grid: tuple[int, int], dtype: 
 
 
 @pytest.mark.parametrize("grid", GRIDS)
+def test_transforms_without_shifts_are_those_with_shifts(grid: tuple[int, int]) -> None:
+    for x in (random(2, *grid), torch.randn(*grid, dtype=torch.float64)):
+        for ours, theirs in ((sense.fft2c, torch.fft.fft2), (sense.ifft2c, torch.fft.ifft2)):
+            shifted = torch.fft.ifftshift(x, dim=(-2, -1))
+            expected = torch.fft.fftshift(theirs(shifted, norm="ortho"), dim=(-2, -1))
+            assert relative(ours(x), expected) < 1e-14
+
+
+@pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_sense_is_its_definition(grid: tuple[int, int], dtype: torch.dtype) -> None:
     """M F (S_c x) with the DFT as a matrix, for sides that are even and odd, of full and of weighted sampling."""

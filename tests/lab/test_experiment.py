@@ -3,6 +3,7 @@
 import importlib
 import math
 import os
+from itertools import pairwise
 
 import pytest
 import torch
@@ -12,13 +13,14 @@ from lab.demo.config import TrainConfig
 from lab.errors import UserError
 from lab.experiment import learning_rate_schedule
 from lab.paths import plain_name
+from lab.plan import Steps
 from lab.run import Run
 from lab.runs import finished_runs
 
 
 def rates(config: TrainConfig, steps: int) -> list[float]:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=config.lr)
-    schedule = learning_rate_schedule(optimizer, config, steps, steps // config.epochs)
+    schedule = learning_rate_schedule(optimizer, config, Steps(config.epochs, [steps // config.epochs]))
     values = []
     for _ in range(steps):
         values.append(optimizer.param_groups[0]["lr"])
@@ -34,7 +36,7 @@ def test_cosine_falls_from_the_peak_to_zero():
 
 
 def test_warm_up_rises_linearly_to_the_peak():
-    values = rates(TrainConfig(lr=1.0, schedule="constant", warmup_steps=4), 8)
+    values = rates(TrainConfig(lr=1.0, schedule="constant", warmup_steps=4, epochs=2), 8)
     assert values == pytest.approx([0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1])
 
 
@@ -49,7 +51,41 @@ def test_one_cycle_peaks_once_and_ends_low():
     assert max(values) == pytest.approx(1.0, abs=1e-2)
     assert values[: peak + 1] == sorted(values[: peak + 1])
     assert values[peak:] == sorted(values[peak:], reverse=True)
-    assert values[-1] < 1e-3
+    assert values[-1] < 3e-3
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "one-cycle"])
+def test_a_schedule_is_continuous_where_the_length_of_the_run_is_settled_on_the_way(schedule):
+    """Epochs of 40, 50 and 30 steps: no jump larger than the steepest slope of the shortest epoch."""
+    config, steps = TrainConfig(lr=1.0, schedule=schedule), Steps(3, [40])
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=config.lr)
+    scheduler = learning_rate_schedule(optimizer, config, steps)
+    values = []
+    for step in range(120):
+        if step in (40, 90):
+            steps.lengths.append(50 if step == 40 else 30)
+        values.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    assert steps.total == 120
+    assert (
+        max(abs(a - b) for a, b in pairwise(values))
+        < (math.pi / 2 / 0.3 if schedule == "one-cycle" else 1.6) / 90
+    )
+    assert optimizer.param_groups[0]["lr"] < 1e-5
+
+
+def test_one_cycle_is_that_of_torch_but_for_a_step():
+    steps, parameter = 200, torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([parameter], lr=1.0)
+    theirs = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=steps, cycle_momentum=False)
+    expected = []
+    for _ in range(steps):
+        expected.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        theirs.step() if len(expected) < steps else None
+    values = rates(TrainConfig(lr=1.0, schedule="one-cycle"), steps)
+    assert values == pytest.approx(expected, abs=0.03)
 
 
 def test_a_folder_in_use_cannot_be_resumed_by_another_process(workplace):

@@ -19,8 +19,8 @@ from lab.demo.metrics import relative_error
 from lab.demo.sources import samples
 from lab.demo.train import train
 from lab.errors import UserError
+from lab.plan import Plan
 from lab.run import Run, continued_by
-from lab.trainer import Plan
 
 OPTIONS = ("--preset", "smoke", "--seed", "3")
 LONG = ("--epochs", "20", "--batch-size", "4")  # 120 steps: time enough to be interrupted

@@ -104,6 +104,7 @@ def test_models_are_listed_with_the_papers_parameters(capsys):
         (["--model", "mesnse"], "did you mean msense?"),
         (["--data", "nowhere"], "--data names nowhere, but there is no such folder."),
         (["--n-train", "99"], "99 scans are wanted"),
+        (["--form", "grid", "--rank", "2"], "--rank is a number of separable pairs"),
         (["--model", "mcs", "--patch", "7"], "--patch must be even, not 7"),
         (["--mixed-acc", "2,0.5"], "needs an acceleration of at least 1.5, not 0.5"),
         (
@@ -130,9 +131,10 @@ def test_eval_refuses_an_unknown_method_to_compare_with(workplace, capsys):
     assert "did you mean msense?" in capsys.readouterr().err
 
 
-def test_weights_of_another_size_are_refused(knees, workplace, capsys):
-    method = MSense((40, 24))
-    weights.save(Path("w.safetensors"), method, header(method, TrainConfig()))
+def test_weights_of_another_size_are_refused_where_they_cannot_be_resampled(knees, workplace, capsys):
+    config = TrainConfig(options={"form": "grid"})
+    method = MSense((40, 24), form="grid")
+    weights.save(Path("w.safetensors"), method, header(method, config))
     scan = load_scans(knees, "test").scans[0]
     words = ["--weights", "w.safetensors", "--input", str(scan.path), "--out", "x.nii"]
     assert run("python -m mri.reconstruct", {"": reconstruct}, words) == 2
@@ -168,8 +170,34 @@ def test_without_data_the_first_lines_say_synthetic(knees, workplace, capsys):
 def test_table_has_the_unet_in_the_few_shot_part_only():
     names = [each.name for each in planned(TableConfig(prefix="t"))]
     assert sum("unet" in name for name in names) == 4
-    assert "t-msense-acc4-nall-seed0" in names
-    assert len(names) == len(set(names)) == 4 * 4 + 3 * 6
+    assert "t-msense-acc8-nall-seed0" in names
+    few, mixed, each = (
+        4 * 5,
+        3,
+        5 * 4,
+    )  # msense, unet, mcs, varnet, modl; the mixed; msense and three without training
+    assert len(names) == len(set(names)) == few + mixed + each
+
+
+def test_table_trains_methods_that_serve_all_accelerations_once():
+    plans = {each.name: each for each in planned(TableConfig(prefix="t", accs=[2.0, 4.0, 8.0], few_shot=[]))}
+    mixed = plans["t-varnet-mixed-nall-seed0"]
+    assert (mixed.acc, mixed.mixed_acc) == (4.0, [2.0, 4.0, 8.0])
+    assert plans["t-msense-acc8-nall-seed0"].mixed_acc is None
+    assert sum("varnet" in name for name in plans) == 1
+    alone = [each.name for each in planned(TableConfig(prefix="t", accs=[2.0], few_shot=[], models=["mcs"]))]
+    assert alone == ["t-mcs-acc2-nall-seed0"]
+
+
+def test_a_run_for_several_accelerations_is_scored_at_each(knees, workplace):
+    words = ["--model", "varnet", "--cascades", "1", "--channels", "2", "--epochs", "1", "--name", "v"]
+    assert train_small(knees, *words, "--num-train", "1", "--acc", "3", "--mixed-acc", "2,4") == 0
+    assert train_small(knees, "--model", "dc-sense", "--name", "d", "--acc", "4") == 0
+    assert run("python -m mri.eval", {"": evaluate}, ["--figures", "false"]) == 0
+    with (workplace / "runs/mri/results/acceleration.csv").open() as file:
+        rows = [(row["acc"], row["method"]) for row in csv.DictReader(file)]
+    both = [(acc, method) for acc in "234" for method in ("sense", "varnet")]
+    assert rows == [*both, ("4", "dc-sense")]
 
 
 def test_table_gives_an_option_to_every_method_that_has_it():
@@ -187,6 +215,7 @@ def test_table_gives_an_option_to_every_method_that_has_it():
         (["--models", "dc-sense,cg-sense", "--steps", "2"], "--steps does nothing for --models"),
         (["--models", "sense"], "there is nothing to train"),
         (["--models", "mesnse"], "did you mean msense?"),
+        (["--mixed", "mesnse"], "did you mean msense?"),
     ],
 )
 def test_mistakes_in_a_table_get_a_sentence(workplace, capsys, words, sentence):

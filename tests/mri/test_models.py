@@ -12,9 +12,7 @@ from lab.errors import UserError
 from mri.config import TrainConfig
 from mri.experiment import header
 from mri.models import MODELS, build
-from mri.models.cg_sense import CgSense
 from mri.models.dc_sense import DcSense
-from mri.models.l1_wavelet import L1Wavelet
 from mri.models.msense import MSense, separable_compensation
 from mri.models.sense import Sense
 from mri.models.unet import UNet
@@ -151,29 +149,6 @@ def test_echoes_have_operators_of_their_own(problem):
     assert torch.allclose(after[given.echo == 1], 2 * before[given.echo == 1])
 
 
-def test_cg_sense_solves_the_normal_equations(problem):
-    given = problem((12, 10), batch=1)
-    image = CgSense((12, 10), strength=0.1)(*given.inputs)
-    normal = Sense((12, 10))(measurement(given)(image), given.maps, given.mask, given.echo)
-    right = Sense((12, 10))(*given.inputs)
-    assert relative(normal + 0.1 * image, right) < 1e-4
-
-
-def test_l1_wavelet_lowers_its_objective_below_any_scaled_zero_filled_image(problem):
-    import sigpy
-
-    given = problem((16, 12), batch=1, coils=2)
-    wavelet = sigpy.linop.Wavelet((16, 12))
-
-    def objective(image):
-        misfit = (measurement(given)(image) - given.kspace).abs().square().sum() / 2
-        return float(misfit) + 0.05 * float(abs(wavelet(image[0].numpy())).sum())
-
-    zero_filled = Sense((16, 12))(*given.inputs)
-    found = objective(L1Wavelet((16, 12), strength=0.05)(*given.inputs))
-    assert found < min(objective(gain * zero_filled) for gain in (0.5, 1.0, 1.5, 2.0))
-
-
 def test_unet_takes_sides_that_do_not_halve_evenly(problem):
     given = problem((44, 22), dtype=torch.complex64)
     image = UNet((44, 22), channels=2)(*given.inputs)
@@ -273,8 +248,7 @@ def test_every_entry_loads_back_from_its_weights(problem, name, tmp_path):
     assert loaded.header["acc"] == config.acc
     for key, tensor in method.state_dict().items():
         assert torch.equal(loaded.method.state_dict()[key], tensor)
-    # Not exactly: sigpy estimates the step length of l1-wavelet from a random start.
-    assert relative(loaded.method(*given.inputs), method(*given.inputs)) < 0.01
+    assert torch.equal(loaded.method(*given.inputs), method(*given.inputs))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -16,7 +16,7 @@ OTHER = {
     "loss": "l1", "similarity": 1.0, "lr": 0.5, "weight_decay": 0.5, "schedule": "constant", "shift": 0.1,
     "turn": True, "epochs": 99, "epoch_steps": 9, "batch_size": 3, "warmup_steps": 9, "step_size": 9,
     "grad_clip": 0.5, "start": "density", "form": "grid", "per_echo": True, "steps": 9, "consistency": True,
-    "decay_towards": "zero",
+    "decay_towards": "zero", "rank": 2,
 }  # fmt: skip
 TOGETHER = TrainConfig.placement | {"seed"}
 OPTIONS = [entry.name for entry in fields(TrainConfig) if entry.name != "options"]

@@ -1,27 +1,27 @@
 """What training does, on small synthetic knees."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from data.scans.slices import SliceDataset, collate
+from lab.budget import Pace
 from lab.errors import UserError
 from lab.files import read_json
-from lab.trainer import Plan
 from mri.config import RECIPES, TrainConfig
 from mri.experiment import Reconstruction, normalised
+from mri.models.cg_sense import CgSense
 from mri.models.dc_sense import DcSense
 from mri.models.mcs import MonarchCS
 from mri.models.msense import MSense
 from mri.models.sense import Sense
 from mri.predictor import load
 from mri.sampling import evaluation_masks, training_masks
-from mri.search import choose
+from mri.search import _examples, _losses, choose
 from mri.sources import Source, evenly
-from mri.train import budget, train
+from mri.train import plan_of, train
 
 SMALL = {
     "preset": "smoke",
@@ -121,19 +121,27 @@ def test_a_resumed_run_ends_with_the_same_weights(knees, workplace, monkeypatch)
     assert all(torch.equal(whole[name], halves[name]) for name in whole)
 
 
-def test_exponent_of_the_density_is_the_best_candidate_on_the_training_scans(knees, monkeypatch):
+@pytest.mark.parametrize("made", [DcSense, CgSense])
+def test_each_echo_has_the_best_candidate_on_the_training_scans(knees, monkeypatch, made):
     scans = Source(knees).scans("train", 1)
     masks = training_masks(scans, [2.0], "random", 8)
+    monkeypatch.setattr(made, "candidates", made.candidates[::3])
+    method, single = (made((32, 24), masks.float().mean(0)) for _ in range(2))
+    found = choose(method, SliceDataset(scans), masks, seed=0)
+    examples = _examples(SliceDataset(scans))
     losses = {}
-    for candidate in DcSense.candidates:
-        monkeypatch.setattr(DcSense, "candidates", (candidate,))
-        found = choose(DcSense((32, 24), masks.float().mean(0)), SliceDataset(scans), masks, seed=0)
-        losses[found["strength"]] = found["loss"]
-    monkeypatch.undo()
-    method = DcSense((32, 24), masks.float().mean(0))
-    best = choose(method, SliceDataset(scans), masks, seed=0)
-    assert float(method.strength) == best["strength"] == min(losses, key=losses.get)
-    assert best["loss"] < losses[0.0]
+    for candidate in made.candidates:
+        single.choose(candidate)
+        losses[candidate] = _losses(single, examples, masks, seed=0)
+    least = 0.0
+    for echo in (0, 1):
+        mine = examples.echo == echo
+        best = min(losses, key=lambda candidate, mine=mine: float(losses[candidate][mine].mean()))
+        wanted = {f"{name}_{echo + 1}": value for name, value in method.described(best).items()}
+        assert wanted.items() <= found.items()
+        assert float(method.of_echo("strength", torch.tensor([echo]))) == found[f"strength_{echo + 1}"]
+        least += float(losses[best][mine].sum()) / len(mine)
+    assert found["loss"] == pytest.approx(least)
 
 
 def test_there_is_nothing_to_choose_for_sense(knees):
@@ -185,20 +193,20 @@ def test_chosen_slices_cover_the_volume_and_keep_their_echoes(knees):
 
 def test_one_budget_of_samples_gives_fewer_epochs_to_more_scans(knees, workplace):
     def epochs(slices: int, **options: Any) -> int:
-        return budget(
-            SimpleNamespace(config=TrainConfig(**options)), SimpleNamespace(train=range(slices))
-        ).epochs
+        return plan_of(TrainConfig(**options), slices).epochs
 
     assert [epochs(slices, samples=96) for slices in (24, 48, 1000)] == [4, 2, 1]
     assert epochs(24, samples=96, epoch_steps=4, batch_size=8) == 3
-    assert epochs(24, epochs=7) == 7
+    assert plan_of(TrainConfig(epochs=7), 24) is None
     config, _ = run_of(knees, name="budget", samples=48)
     manifest = read_json(workplace / "runs/mri/budget/manifest.json")
     assert (config.epochs, manifest["plan"]["epochs"]) == (12, 2)
 
 
 def test_minutes_become_a_plan_that_the_manifest_keeps(knees, workplace, monkeypatch):
-    monkeypatch.setattr("lab.budget.fitting", lambda minutes, pace: Plan(2, round(1000 * minutes)))
+    monkeypatch.setattr("lab.budget.measure", lambda *_, **__: Pace(0.06, 0.01))
+    monkeypatch.setattr("lab.budget.Budget.next", lambda *_: 2)
     run_of(knees, name="minutes", minutes=0.003)
     manifest = read_json(workplace / "runs/mri/minutes/manifest.json")
-    assert manifest["plan"] == {"epochs": 2, "epoch_steps": 3}
+    assert manifest["plan"] == {"epochs": 2, "epoch_steps": [1, 2]}
+    assert manifest["steps"]["total"] == 3

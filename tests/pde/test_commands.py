@@ -1,11 +1,15 @@
 """The commands as people type them: train, eval, table, and what they answer to mistakes."""
 
+import csv
 from pathlib import Path
 
 import pytest
 
+from data.fields.generator import generate
+from data.navier_stokes.config import GenerateConfig
 from lab import cli
 from lab.cli import run
+from lab.config import as_plain_dict
 from lab.files import read_json
 from pde.config import TableConfig
 from pde.models import comparison
@@ -22,7 +26,8 @@ def test_train_then_eval_writes_tables_and_figures(train_flow, evaluation, workp
     assert train_flow("--model", "mno", *words) == 0
     assert evaluation("--samples", "1") == 0
     results = workplace / "runs" / "pde" / "results"
-    for name in ("table.md", "table.csv", "table.tex", "ratios.md", "errors.png", "spectra.png"):
+    made = ("table.md", "table.csv", "table.tex", "ratios.md", "horizons.md")
+    for name in (*made, "errors.png", "correlations.png", "spectra.png", "energy.png"):
         assert (results / name).stat().st_size > 0
     assert {path.suffix for path in results.glob("nu1e-2_sample1.*")} == {".png", ".gif"}
     lines = (results / "table.csv").read_text().splitlines()
@@ -40,7 +45,7 @@ def test_every_problem_goes_from_data_to_table(problem, train_fields, evaluation
     assert train_fields(problem, "--form", "grid", "--start", right, "--name", "mno") == 0
     assert evaluation() == 0
     results = workplace / "runs" / "pde" / "results"
-    steps = set() if problem == "darcy" else {"errors.png", f"{problem}_sample0.gif"}
+    steps = {"errors.png", "correlations.png", f"{problem}_sample0.gif"} if problem != "darcy" else set()
     pictures = {"places.png", f"{problem}_sample0.png"} | steps
     assert {path.name for path in results.iterdir() if path.suffix in (".png", ".gif")} == pictures
     assert (results / "ratios.md").is_file()
@@ -73,8 +78,29 @@ def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, 
     words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
     assert evaluation(*words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
-    assert written == ["per_sample.csv", "report.html", "scores", "table.csv", "table.md", "table.tex"]
+    tables = [f"{name}.{suffix}" for name in ("horizons", "table") for suffix in ("csv", "md", "tex")]
+    assert written == sorted([*tables, "per_sample.csv", "report.html", "scores"])
     assert len(Path("here/per_sample.csv").read_text().splitlines()) == 11  # all samples of the file
+    # Averages over symmetries are other forecasts, kept apart from those without.
+    for images in ("4", "1"):
+        assert evaluation(*words, "--average-symmetries", images) == 0
+        written = Path("here/per_sample.csv").read_text()
+        Path(f"{images}.csv").write_text(written)
+    assert Path("1.csv").read_text() != Path("4.csv").read_text()
+
+
+def test_a_rollout_is_as_long_as_the_trajectories_it_is_shown(train_flow, evaluation, workplace, tmp_path):
+    assert train_flow("--model", "fno", "--width", "4", "--modes", "3", "--name", "a") == 0
+    long, size = tmp_path / "long.h5", {"num_samples": 2, "final_time": 50, "grid": 16, "resolution": 16}
+    generate(GenerateConfig(nu=1e-2, seed=1, precision="float32", out=long, workers=1, **size))
+    weights = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
+    assert evaluation("--weights", weights, "--data", str(long), "--out", "long") == 0
+    (row,) = csv.DictReader(Path("long/horizons.csv").read_text().splitlines())
+    assert int(row["steps"]) == 40
+    assert 0 <= float(row["correlation 0.95"]) <= float(row["correlation 0.8"]) <= 40
+    assert float(row["energy"]) > 0
+    for name in ("correlations.png", "energy.png", "spectra.png"):
+        assert Path("long", name).stat().st_size > 5000
 
 
 def test_weights_meet_their_own_problem_only(train_fields, evaluation, field_file, workplace, capsys):
@@ -99,6 +125,27 @@ def test_table_covers_models_viscosities_and_seeds_once():
     assert "table-nu1e-5-mno-seed2" in names
     assert {options.minutes for options in wanted} == {10.0}
     assert {options.num_train for options in wanted} == {100}  # the laptop preset's
+
+
+def test_an_ablation_leaves_out_one_part_at_a_time():
+    wanted = list(planned(table_options("--ablation", "true", "--nus", "1e-5", "--seeds", "2")))
+    names = [options.name for options in wanted if options.seed == 1]
+    parts = ["symmetries", "coordinates", "transport", "filter", "shear", "learning"]
+    whole = "table-nu1e-5-mno"
+    assert names == [f"{whole}-seed1", *(f"{whole}-without-{part}-seed1" for part in parts)]
+    first, *others = (as_plain_dict(options) for options in wanted if options.seed == 0)
+    for part, options in zip(parts, others, strict=True):
+        changed = {key for key in first if key != "name" and first[key] != options[key]}
+        assert changed == ({"learn_x", "learn_y"} if part == "learning" else {part})
+
+
+def test_an_ablation_has_only_what_the_problem_has():
+    words = ["--problem", "darcy", "--ablation", "true", "--models", "mno-dct"]
+    names = [options.name.removeprefix("table-darcy-mno-dct") for options in planned(table_options(*words))]
+    assert names == [
+        "-seed0",
+        *(f"-without-{part}-seed0" for part in ("symmetries", "coordinates", "learning")),
+    ]
 
 
 def test_options_of_a_model_in_a_table_go_to_the_models_that_have_them():

@@ -27,6 +27,20 @@ def test_every_preset_is_valid_and_differs_from_the_defaults(problem, name):
     assert {key for key, value in values.items() if usual[key] == value} == set()
 
 
+def test_the_benchmark_is_that_of_fno_in_its_data():
+    config = cli.parse(TrainConfig, ["--preset", "benchmark", "--nu", "1e-5", "--minutes", "90"], prog="x")
+    assert (config.num_train, config.num_test, config.max_grid, config.recipe) == (1000, 200, 256, "markov")
+    assert (config.symmetries, config.batch_size, config.threads) == (True, 10, 1)
+    with pytest.raises(UserError, match="pde/darcy has no preset 'benchmark'"):
+        cli.parse(TrainConfig, ["--problem", "darcy", "--preset", "benchmark"], prog="x")
+
+
+def test_filters_belong_to_transport():
+    options = {"transport": False, "filter": False}
+    with pytest.raises(UserError, match="--filter false is for fields that are carried"):
+        TrainConfig(options=options)
+
+
 def test_presets_of_the_default_problem_stay_in_their_place():
     by_name = cli.parse(TrainConfig, ["--problem", "navier-stokes", "--preset", "laptop"], prog="x")
     assert by_name == cli.parse(TrainConfig, ["--preset", "laptop"], prog="x")
@@ -68,7 +82,7 @@ def model(name: str, **options: Any) -> dict[str, Any]:
         ({"recipe": "fno", "problem": "shallow-water"}, "starts from its first"),
         ({"recipe": "map"}, "frames follow each other"),
         ({"nu": 1e-5, "problem": "darcy"}, "--nu does nothing with --problem darcy"),
-        ({"first_frame": -1}, "--first-frame counts from 0"),
+        ({"first_frame": -1}, "--first-frame must be at least 0"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(options, sentence):

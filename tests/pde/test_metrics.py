@@ -1,12 +1,21 @@
 """How wrong a forecast is, and where."""
 
+import numpy as np
 import pytest
 import torch
 
 from data.fields.geometry import Box, Sphere
 from data.fields.layout import Grid
 from monarch_core.transforms.sphere import quadrature
-from pde.metrics import error_by_region, error_per_frame, error_profile, relative_error, squares_by_point
+from pde.metrics import (
+    correlation_per_frame,
+    correlation_time,
+    error_by_region,
+    error_per_frame,
+    error_profile,
+    relative_error,
+    squares_by_point,
+)
 
 WALLS = Box("walls", "walls")
 
@@ -72,3 +81,33 @@ def test_a_coarse_grid_may_have_no_point_in_a_region() -> None:
     found = error_by_region(torch.ones(4, 4), Grid.of(WALLS, 4))
     assert found["within 1/16 of a wall"] is None
     assert found["1/16 to 1/4"] == pytest.approx(1.0)
+
+
+def test_correlation_is_pearsons_of_each_frame() -> None:
+    truth, prediction = torch.randn(2, 3, 8, 6, 4, 1, dtype=torch.float64) + 5
+    found = correlation_per_frame(prediction, truth)
+    expected = [
+        [
+            np.corrcoef(prediction[s, ..., t, 0].flatten(), truth[s, ..., t, 0].flatten())[0, 1]
+            for t in range(4)
+        ]
+        for s in range(3)
+    ]
+    assert np.abs(found.numpy() - expected).max() < 1e-12
+    assert torch.allclose(correlation_per_frame(3 * truth - 7, truth), torch.ones(3, 4, dtype=torch.float64))
+
+
+def test_correlation_on_a_sphere_is_that_of_the_integral() -> None:
+    """1 + 2 cos and 5 - cos are opposite about their means over the sphere, whatever the latitudes."""
+    theta, weights = quadrature("equiangular", 12)
+    wave = torch.cos(theta).view(1, 12, 1, 1, 1).expand(1, 12, 4, 1, 1)
+    assert correlation_per_frame(1 + 2 * wave, 5 - wave, weights) == pytest.approx(-1.0, abs=1e-12)
+
+
+def test_a_forecast_that_blew_up_is_not_correlated() -> None:
+    truth = torch.randn(1, 4, 4, 2, 1)
+    wrong = truth.clone()
+    wrong[..., 1, :] = float("nan")
+    found = correlation_per_frame(wrong, truth)
+    assert found[0].tolist() == pytest.approx([1.0, 0.0])
+    assert correlation_time(found.tolist(), 0.8) == [1]

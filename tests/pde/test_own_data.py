@@ -67,6 +67,23 @@ def test_trajectories_go_from_arrays_to_figures(
     assert (data["fields"], data["grid"]) == (["height", "speed"], [12, 16])
 
 
+@pytest.mark.parametrize(
+    "boundary", [("--periodic", "x,y"), ("--periodic", "x", "--walls", "y"), ("--walls", "x,y")]
+)
+@pytest.mark.parametrize("model", ["mno", "fno"])
+def test_own_fields_are_carried_where_that_is_asked_for(
+    train_own, evaluation, trajectories, workplace, boundary, model
+):
+    words = ("--data", trajectories, *boundary, "--frames-in", "2", "--name", "a")
+    assert train_own(*words, "--model", model, "--transport", "true") == 0
+    trained = load(workplace / "runs" / "pde" / "a" / "weights.safetensors")
+    assert trained.net.transports
+    assert float(trained.net.transport.filter.detach().abs().max()) > 0  # it has learned
+    assert evaluation("--figures", "false") == 0
+    horizons = (workplace / "runs" / "pde" / "results" / "horizons.csv").read_text()
+    assert horizons.startswith("model,case,correlation 0.95,")
+
+
 def test_every_file_has_a_table_of_its_own(train_own, evaluation, maps, trajectories, workplace):
     assert train_own("--data", maps, "--walls", "x,y", "--name", "a") == 0
     assert train_own("--data", trajectories, "--periodic", "x,y", "--name", "b") == 0

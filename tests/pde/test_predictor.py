@@ -11,7 +11,8 @@ from lab.errors import UserError
 from pde.metrics import relative_error
 from pde.models import build
 from pde.models.parts.model import Model
-from pde.predictor import Forecaster, OneShot, load
+from pde.predictor import Forecaster, OneShot, load, moved, spread_elements
+from pde.problems import PROBLEMS
 
 
 class Same(Model):
@@ -114,3 +115,60 @@ def test_weights_of_another_application_are_refused(tmp_path) -> None:
     weights.save(tmp_path / "weights.safetensors", nn.Linear(2, 2), {"app": "mri"})
     with pytest.raises(UserError, match="a model of mri, not of pde"):
         load(tmp_path / "weights.safetensors")
+
+
+class Neighbours(Same):
+    """Knows the symmetries of the Darcy problem: a point and the four around it count alike on a torus."""
+
+    def forward(self, frames: Tensor) -> Tensor:
+        return sum((frames.roll(shift, axis) for axis in (1, 2) for shift in (1, -1)), frames.square())
+
+
+class OneSided(Same):
+    """Knows none."""
+
+    def forward(self, frames: Tensor) -> Tensor:
+        return 0.5 * frames.roll(1, 1) + frames.roll(1, 2).square()
+
+
+@pytest.mark.parametrize(
+    ("problem", "images"), [("darcy", 8), ("navier-stokes", 32), ("burgers-walls", 8), ("shallow-water", 4)]
+)
+def test_an_average_over_a_group_of_symmetries_has_them(problem: str, images: int) -> None:
+    """Each element of the group turns what is given into something whose answer is the image of the answer."""
+    symmetries, fields = (
+        PROBLEMS[problem].symmetries,
+        {"burgers-walls": 2, "shallow-water": 3}.get(problem, 1),
+    )
+    given = torch.randn(2, 8, 8, 1, fields, dtype=torch.float64)
+    model = Forecaster(OneSided(), 1, residual=False, fields=fields).double().average(symmetries, images)
+    averaged = model.averaged(given)
+    assert not torch.allclose(model(given), averaged)
+    for element in spread_elements(symmetries, given, images):
+        there = model.averaged(moved(symmetries, given, element))
+        assert torch.allclose(there, moved(symmetries, averaged, element), atol=1e-12)
+
+
+def test_averaging_changes_nothing_of_a_model_that_has_the_symmetries() -> None:
+    given = torch.randn(2, 8, 8, 10, 1, dtype=torch.float64)
+    symmetries = PROBLEMS["darcy"].symmetries
+    model = Forecaster(Neighbours(), 1, residual=True).double()
+    alone = model.predict(given, 3)
+    for images in (2, 4, 8):
+        assert torch.allclose(model.average(symmetries, images).predict(given, 3), alone, rtol=1e-12)
+    model.net = OneSided()
+    assert not torch.allclose(model.predict(given, 3), model.average(symmetries, 1).predict(given, 3))
+
+
+@pytest.mark.parametrize("problem", ["darcy", "navier-stokes", "burgers-walls", "shallow-water"])
+def test_every_move_has_a_way_back(problem: str) -> None:
+    symmetries = PROBLEMS[problem].symmetries
+    given = torch.randn(2, 8, 8, 3, {"burgers-walls": 2, "shallow-water": 3}.get(problem, 1))
+    elements = spread_elements(symmetries, given, 8)
+    assert elements[0] == [0] * len(symmetries)
+    assert len({tuple(element) for element in elements}) == 8
+    for element in elements:
+        there = moved(symmetries, given, element)
+        assert torch.equal(moved(symmetries, there, element, inverse=True), given)
+    with pytest.raises(UserError, match="images of a field"):
+        spread_elements(symmetries, given, 10_000)

@@ -1,5 +1,6 @@
 """The tables: what is averaged, what stays apart, and what a ratio is."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,7 +13,7 @@ from lab.table import Score, Table
 from pde.models import MODELS
 from pde.problems import PROBLEMS
 from pde.scores import Result, Scores
-from pde.tables import places_table, ratios_table, results_table, samples_table
+from pde.tables import horizon_table, places_table, ratios_table, results_table, samples_table
 
 
 def result(
@@ -21,6 +22,7 @@ def result(
     nu: float = 1e-3,
     problem: str = "navier-stokes",
     regions: tuple[float | None, ...] = (),
+    data: str = "same",
 ) -> Result:
     """A row with the errors of one run per seed, and of each the error by region."""
     model = label.split(",")[0]
@@ -36,7 +38,9 @@ def result(
         for each, region in zip(errors, regions or (None,) * len(errors), strict=True)
     ]
     case = nu if about.case else None
-    test = cast(Any, SimpleNamespace(parameters={"nu": nu}, geometry=geometry))
+    test = cast(
+        Any, SimpleNamespace(parameters={"nu": nu}, geometry=geometry, describe=lambda: {"fingerprint": data})
+    )
     return Result(
         Row(label, tuple(runs)), about, about.case_name(case), about.case_title(case), 10, tuple(scores), test
     )
@@ -146,3 +150,31 @@ def test_a_region_without_points_has_no_error_and_a_periodic_box_no_regions():
     assert table is not None
     assert table.rows[0]["within 1/16 of a wall"] is None
     assert places_table([result("fno", [0.1])]) is None
+
+
+def test_horizons_are_steps_before_the_correlation_falls():
+    made = result("mno", [0.1, 0.2], [0.1, 0.2])
+    correlations = [[[0.99, 0.96, 0.9, 0.5], [0.99, 0.9, 0.9, 0.9]], [[0.99, 0.99, 0.99, 0.99]] * 2]
+    scores = [
+        replace(each, correlations=values, energy=[1.0, 3.0], true_energy=[1.0, 2.0])
+        for each, values in zip(made.scores, correlations, strict=True)
+    ]
+    table = horizon_table([replace(made, scores=tuple(scores))])
+    assert cell(table, 0, "correlation 0.95").mean == pytest.approx(
+        (3 + 2.5) / 2
+    )  # samples: 2 and 4, 1 and 4
+    assert cell(table, 0, "correlation 0.8").mean == pytest.approx((3.5 + 4) / 2)  # samples: 3 and 4, 4 and 4
+    assert table.rows[0]["energy"] == pytest.approx(1.5)
+    assert table.rows[0]["steps"] == 4
+    assert horizon_table([made]) is None
+
+
+def test_a_ratio_has_the_p_of_the_same_samples_paired():
+    errors = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    worse = [2 * error for error in errors]
+    table = ratios_table([result("mno", errors), result("fno", worse)])
+    assert table is not None
+    assert table.rows[0]["p_nu1e-3"] == "0.031"  # the least that six pairs can give, 2 / 2^6
+    apart = ratios_table([result("mno", errors), result("fno", worse, data="other")])
+    assert apart is not None
+    assert apart.rows[0]["p_nu1e-3"] is None

@@ -281,14 +281,14 @@ def spline(values: Tensor) -> Tensor:
 def test_a_spline_passes_through_its_points() -> None:
     values = torch.randn(2, 3, 9, 12)
     row, column = torch.meshgrid(torch.arange(9.0), torch.arange(12.0), indexing="ij")
-    places = [(place + MARGIN).expand(2, 9, 12) for place in (row, column)]
-    assert (spline_values(spline(values), *places) - values.permute(0, 2, 3, 1)).abs().max() < 1e-12
+    places = torch.stack((row, column), -1).expand(2, -1, -1, -1) + MARGIN
+    assert (spline_values(spline(values), places) - values.permute(0, 2, 3, 1)).abs().max() < 1e-12
 
 
 def test_a_periodic_spline_is_that_of_scipy() -> None:
     values = torch.randn(9, 12)
     row, column = 9 * torch.rand(40, 7), 12 * torch.rand(40, 7)
-    made = spline_values(spline(values[None, None]), (row + MARGIN)[None], (column + MARGIN)[None])
+    made = spline_values(spline(values[None, None]), torch.stack((row, column), -1)[None] + MARGIN)
     expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="grid-wrap")
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-12
 
@@ -299,7 +299,7 @@ def test_a_spline_between_walls_is_that_of_scipy() -> None:
     mirrored = np.pad(coefficients.numpy(), MARGIN, mode="symmetric")
     row, column = 9 * torch.rand(40, 7) - 0.5, 12 * torch.rand(40, 7) - 0.5
     made = spline_values(
-        torch.from_numpy(mirrored)[None, None], (row + MARGIN)[None], (column + MARGIN)[None]
+        torch.from_numpy(mirrored)[None, None], torch.stack((row, column), -1)[None] + MARGIN
     )
     expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="reflect")
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
@@ -310,7 +310,7 @@ def test_a_spline_is_of_fourth_order_between_its_points() -> None:
     errors = []
     for n in (48, 96):
         coefficients = spline(waves(*mesh(TORUS, (n, n)))[None, None])
-        made = spline_values(coefficients, n * x + MARGIN, n * y + MARGIN)[..., 0]
+        made = spline_values(coefficients, n * torch.stack((x, y), -1) + MARGIN)[..., 0]
         errors.append(float((made - waves(x, y)).square().mean().sqrt()))
     assert 13 < errors[0] / errors[1] < 19
 
@@ -324,3 +324,40 @@ def test_twice_as_many_points_are_on_the_fourier_series(n: int) -> None:
 
     assert (upsampling(n) @ series(x) - series(finer)).abs().max() < 1e-12
     assert upsampling(n)[::2].allclose(torch.eye(n), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "resolution"), [(TORUS, (16, 16)), (Box("walls", "walls"), (12, 16)), (Sphere(), (12, 24))]
+)
+def test_nothing_of_a_module_in_single_precision_is_double_and_nothing_is_lost_on_the_way(
+    geometry, resolution
+) -> None:
+    """Some devices have no double precision; in double, constants are those of a module made in double."""
+    exact = Transport(resolution, geometry)
+    torch.set_default_dtype(torch.float32)
+    single = Transport(resolution, geometry)
+    assert {tensor.dtype for tensor in single.buffers() if tensor.is_floating_point()} == {torch.float32}
+    field, velocities = torch.randn(1, *resolution, 1), 0.3 * torch.randn(1, *resolution, 4)
+    near = single(field, velocities)
+    double = single.double()(field.double(), velocities.double())
+    assert near.dtype == torch.float32
+    assert (near - double).abs().max() < 1e-3
+    for name, value in exact.surface.named_buffers():
+        assert torch.equal(value, dict(single.surface.named_buffers())[name])
+
+
+def test_without_its_filter_the_transport_only_carries() -> None:
+    field, velocities = torch.randn(1, 16, 16, 1), 0.3 * torch.randn(1, 16, 16, 4)
+    alone, filtered = Transport((16, 16), TORUS, filtered=False), Transport((16, 16), TORUS)
+    assert torch.equal(alone(field, velocities), filtered(field, velocities))  # a filter begins at zero
+    assert not alone.filter.requires_grad
+    with torch.no_grad():
+        filtered.filter.fill_(0.5)
+    assert not torch.allclose(alone(field, velocities), filtered(field, velocities))
+    assert not alone.resampled((12, 12)).filtered
+
+
+def test_velocities_in_half_precision_lead_to_the_same_places() -> None:
+    transport = Transport((64, 64), TORUS).float()
+    field, velocities = torch.randn(1, 64, 64, 1).float(), (0.3 * torch.randn(1, 64, 64, 4)).bfloat16()
+    assert torch.equal(transport(field, velocities), transport(field, velocities.float()))

@@ -1,7 +1,5 @@
 """The report in a real browser: every control does what it says, and the console stays empty."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +8,6 @@ import pytest
 
 from lab.report import Curves, Page, Stack, Viewer, write
 from lab.table import Column, Score, Table
-
-selenium = pytest.importorskip("selenium", reason="selenium is not installed")
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("chromium") and shutil.which("chromedriver")),
-    reason="there is no chromium with its driver",
-)
 
 PIXELS = """
 const canvas = arguments[0], data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -34,9 +26,23 @@ def waves(pictures: int, lines: int, columns: int, phase: float) -> np.ndarray:
     return np.sin(7 * x + 3 * y + 5 * t + phase)
 
 
+def quantity() -> Stack:
+    """A map in ms of a disc; there is none outside of it."""
+    truth = np.full((3, 10, 10), 40.0)
+    truth[:, :2] = np.nan
+    return Stack({"scan": "a"}, truth, {"mcs": truth * 1.1}, unit="ms")
+
+
+def planet() -> Stack:
+    """A field that is positive in the north and negative in the south."""
+    latitudes = np.linspace(85, -85, 18)
+    truth = np.broadcast_to(np.sin(np.radians(latitudes))[:, None], (2, 18, 36)).copy()
+    return Stack({"sample": "0"}, truth, {"sfno": 0.9 * truth}, latitudes=latitudes.tolist())
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with a viewer of fields and one of images."""
+    """A page with viewers of fields, images, a quantity, and fields on a sphere."""
     fields, images = [], []
     for number in range(2):
         truth = waves(5, 12, 16, number)
@@ -55,25 +61,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     viewers = [
         Viewer("Flow", "field", "frame", fields, [str(10 + n) for n in range(5)]),
         Viewer("Scans", "image", "slice", images),
+        Viewer("T2", "map", "slice", [quantity()]),
+        Viewer("Planet", "field", "frame", [planet()]),
     ]
     return write(
         Page("Report", "Compared.", "Simulated.", [table], viewers),
         tmp_path_factory.mktemp("page") / "report.html",
     )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,1600"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
 
 
 class Opened:
@@ -191,6 +185,78 @@ def test_a_focused_picture_is_moved_by_keys(opened):
     assert page.pixels("truth") == whole
 
 
+def test_a_focused_picture_steps_plays_and_flickers_by_keys(opened):
+    page = opened(0)
+    canvas, position = page.one("[data-name=truth] .picture canvas"), page.one("[name=position]")
+    canvas.send_keys(",")
+    assert "frame 13 (4 of 5)" in position.text
+    canvas.send_keys(".")
+    assert "frame 14 (5 of 5)" in position.text
+    canvas.send_keys(" ")
+    assert page.one("[name=play]").text == "Pause"
+    canvas.send_keys(" ")
+    assert page.one("[name=play]").text == "Play"
+    canvas.send_keys("f")
+    assert page.one("[data-name=flicker]").is_displayed()
+
+
+def test_the_view_is_reset(opened):
+    page = opened(1)
+    before = page.pixels("mcs")
+    page.set("zoom", 3)
+    page.set("window", 0.3)
+    assert page.pixels("mcs") != before
+    page.one("[name=reset]").click()
+    assert page.pixels("mcs") == before
+
+
+def test_the_pointer_reads_values(opened):
+    from selenium.webdriver import ActionChains
+
+    page = opened(0)
+    ActionChains(page.driver).move_to_element(page.one("[data-name=mno] .picture canvas")).perform()
+    where, words = page.one("[name=readout]").text.split(": ")
+    line, column = (int(word.split()[1]) - 1 for word in where.split(", "))
+    values = {name: float(value) for name, value in (pair.split() for pair in words.split(", "))}
+    truth = waves(5, 12, 16, 0.0)[-1, line, column]
+    assert values["truth"] == pytest.approx(truth, abs=0.006)
+    assert values["mno"] == pytest.approx(truth + 0.05, abs=0.006)
+
+
+def colour(page: Opened, name: str, across: float, down: float) -> list[int]:
+    script = """
+    const [canvas, x, y] = arguments;
+    return [...canvas.getContext("2d").getImageData(x * canvas.width, y * canvas.height, 1, 1).data];
+    """
+    found: list[int] = page.driver.execute_script(
+        script, page.one(f"[data-name={name}] .picture canvas"), across, down
+    )
+    return found
+
+
+def test_a_sphere_is_drawn_on_a_map(opened):
+    page = opened(3)
+    assert colour(page, "truth", 0.02, 0.05)[3] == 0  # beside the map
+    red, _, blue, alpha = colour(page, "truth", 0.53, 0.08)
+    assert alpha == 255
+    assert red > blue + 50  # the north is positive
+    red, _, blue, _ = colour(page, "truth", 0.53, 0.92)
+    assert blue > red + 50
+    before = page.pixels("truth")
+    page.set("zoom", 3)
+    assert page.pixels("truth") != before
+
+
+def test_a_quantity_is_in_colour_with_its_unit_and_blank_where_there_is_none(opened):
+    page = opened(2)
+    assert colour(page, "mcs", 0.5, 0.05)[3] == 0
+    red, green, blue, alpha = colour(page, "mcs", 0.5, 0.7)
+    assert alpha == 255
+    assert len({red, green, blue}) == 3
+    assert "ms" in page.one(".bars").text
+    assert float(page.caption("mcs").split()[-1]) == pytest.approx(0.1, rel=1e-2)
+
+
 def test_the_slider_is_moved_by_keys(opened):
     page = opened(0)
     page.one("[name=picture]").send_keys("\ue012")
@@ -239,9 +305,24 @@ def test_tables_are_sorted_by_value_and_rows_switched_off(opened):
     head.click()
     assert order() == ["m1", "m2", "m0"]
     page.driver.find_element("css selector", "section.table tbody input").click()
-    assert order() == ["", "m2", "m0"]
+    numbers = page.driver.find_elements("css selector", "section.table td.number")
+    assert [cell.text for cell in numbers] == ["", "2.0000 ± 0.0100", "0.5000 ± 0.0100"]
     page.driver.find_element("css selector", "section.table .all").click()
-    assert order() == ["m1", "m2", "m0"]
+    assert all(cell.text for cell in numbers)
+
+
+def test_rows_on_show_are_copied_as_csv_in_their_order(opened):
+    page = opened(0)
+    page.driver.execute_script(
+        "window.copied = []; copyText = async (text) => { copied.push(text); return true; };"
+    )
+    page.driver.find_elements("css selector", "section.table th button")[1].click()
+    page.driver.find_elements("css selector", "section.table tbody input")[1].click()
+    page.driver.find_element("css selector", "section.table .copy").click()
+    head, *rows = page.driver.execute_script("return copied")[0].splitlines()
+    assert head == "model,error,error_se,error_n"
+    assert [row.split(",")[0] for row in rows] == ["m0", "m1"]
+    assert page.driver.find_element("css selector", "section.table [role=status]").text == "copied"
 
 
 def test_every_picture_has_a_text_alternative(opened):

@@ -33,13 +33,15 @@ def viewer(pictures: int = 3, stacks: int = 2, size: int = 8) -> Viewer:
 
 def test_pictures_are_stored_to_sixteen_bits():
     values = np.random.default_rng(0).uniform(-2, 3, (4, 5, 6))
-    levels = unpacked(packed(values, -2.0, 3.0), values.shape)
+    levels = unpacked(packed(values, -2.0, 3.0, missing=3.0), values.shape)
     assert np.abs(-2 + 5 * levels / LEVELS - values).max() <= 0.5 * 5 / LEVELS + 1e-12
 
 
 def test_pictures_that_are_not_finite_are_stored_at_the_ends():
     values = np.array([[[0.5, np.nan, np.inf, -np.inf, 7.0]]])
-    assert unpacked(packed(values, 0.0, 1.0), values.shape).tolist() == [[[32768, LEVELS, LEVELS, 0, LEVELS]]]
+    assert unpacked(packed(values, 0.0, 1.0, missing=1.0), values.shape).tolist() == [
+        [[32768, LEVELS, LEVELS, 0, LEVELS]]
+    ]
 
 
 def test_what_does_not_fit_is_thinned_evenly_and_the_page_says_so():
@@ -58,6 +60,12 @@ def test_rather_fewer_samples_than_a_movie_of_a_few_frames():
     small = thinned(viewer(pictures=4, stacks=10), room=2 * 2 * 4 * 64)
     assert len(small.stacks) == 3
     assert "the first 3 of 10" in small.thinned
+
+
+def test_a_page_stays_small_whatever_it_shows(tmp_path):
+    path = write(Page("Title", "a", "Simulated.", viewers=[viewer(40, 4, 200)]), tmp_path / "report.html")
+    assert 5e6 < path.stat().st_size < 15e6
+    assert "To keep this page small" in path.read_text()
 
 
 class Elements(HTMLParser):
@@ -93,7 +101,7 @@ def test_the_page_loads_nothing(tmp_path):
 
 def test_the_page_names_best_and_worst_and_how_to_repeat_it(tmp_path):
     text = write(page(), tmp_path / "report.html").read_text()
-    assert "error: best a (0.2500 ± 0.0100), worst b (0.5000 ± 0.0200)." in text
+    assert "Errors, error: best a (0.2500 ± 0.0100), worst b (0.5000 ± 0.0200)." in text
     assert "python -m x" in text
 
 

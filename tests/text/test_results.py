@@ -72,8 +72,7 @@ def test_budgets_are_shares_of_the_time_of_the_dense_run_of_the_first_seed():
     assert len({each.name for each in [*wanted, *again]}) == 8 + 4
 
 
-def test_table_trains_all_settings_and_skips_what_is_finished(texts, workplace, capsys, monkeypatch):
-    monkeypatch.setattr("lab.budget.TRIAL", 0.0)
+def test_table_trains_all_settings_and_skips_what_is_finished(texts, workplace, capsys):
     words = ["--preset", "smoke", "--data", str(texts), "--seeds", "1", "--times", "1.0"]
     assert run("python -m text.table", {"": table}, words) == 0
     results = workplace / "runs/text/table-gpt-results"

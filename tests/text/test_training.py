@@ -218,12 +218,11 @@ def test_it_learns(model, setting, train_small):
 
 
 def test_minutes_choose_the_steps_and_a_resumed_run_keeps_them(train_small, monkeypatch):
-    monkeypatch.setattr("lab.budget.TRIAL", 0.0)
     words = ("--setting", "reverse", "--minutes", "0.01", "--epochs", "2", "--batch-size", "2")
     folder = train_small("timed", *words)
     plan = json.loads((folder / "manifest.json").read_text())["plan"]
-    assert plan["epochs"] == 2
-    monkeypatch.setattr(training, "fitting_plan", lambda *_: pytest.fail("measured again"))
+    assert (plan["epochs"], len(plan["epoch_steps"])) == (2, 2)
+    monkeypatch.setattr(training, "pace", lambda *_: pytest.fail("measured again"))
     train_small("timed", *words, "--resume")
     assert json.loads((folder / "manifest.json").read_text())["plan"] == plan
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from copy import deepcopy
 from math import log2, prod
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,9 @@ from data.scans.sense import Sense
 from data.scans.sense_pairs import Measurement, PairSense
 from lab.errors import UserError
 from monarch_core import LinearOperator
+
+Candidate = float | tuple[float, int]
+"""The one number of a method, or that and a number of iterations."""
 
 
 class LearnedTransform(NamedTuple):
@@ -41,8 +44,10 @@ class Method(nn.Module, ABC):
     """Whether it only runs on the CPU."""
     decays_to_start: bool = False
     """Whether weight decay pulls it towards the weights it starts from, rather than to zero."""
-    candidates: tuple[float, ...] = ()
-    """Values of the one number that is chosen on the training scans before anything is learned; mostly none."""
+    candidates: tuple[Candidate, ...] = ()
+    """Values of what is chosen on the training scans before anything is learned; mostly none."""
+    chosen_per_echo: bool = False
+    """Whether each echo has a choice of its own."""
     not_in_pairs_because: str | None = "it is written for complex tensors alone"
     """Why it has no form in real arithmetic; None where `forward` takes pairs, too."""
     density: Tensor
@@ -66,9 +71,13 @@ class Method(nn.Module, ABC):
     def flops(self, coils: int) -> int:
         """Real operations for one slice."""
 
-    def choose(self, candidate: float) -> None:
-        """Take one of the candidates."""
+    def choose(self, candidate: Candidate, echo: int | None = None) -> None:
+        """Take one of the candidates, for one echo (from 0) or for all."""
         raise NotImplementedError
+
+    def described(self, candidate: Candidate) -> dict[str, float]:
+        """A candidate in words, {name: number}."""
+        return {"strength": float(candidate)}  # type: ignore[arg-type]
 
     def rates(self) -> list[Rate]:
         """Which parameters learn how quickly; all alike unless overridden."""
@@ -104,16 +113,44 @@ class Method(nn.Module, ABC):
 
 
 class Tunable(Method):
-    """A method with a strength, a single number that is stored with its weights."""
+    """A method with a strength for each echo, which is stored with its weights.
 
+    Numbers that are chosen are buffers (echoes,); echoes beyond the last have its number.
+    """
+
+    chosen_per_echo = True
     strength: Tensor
 
     def __init__(self, plane: tuple[int, int], density: Tensor | None, strength: float) -> None:
         super().__init__(plane, density)
-        self.register_buffer("strength", torch.tensor(strength, dtype=torch.float64))
+        self.register_buffer("strength", torch.tensor([strength], dtype=torch.float64))
 
-    def choose(self, candidate: float) -> None:
-        self.strength.fill_(candidate)
+    def choose(self, candidate: Candidate, echo: int | None = None) -> None:
+        self.store("strength", cast(float, candidate), echo)
+
+    def store(self, name: str, value: float, echo: int | None) -> None:
+        """Write a number that was chosen for one echo, or for all."""
+        kept: Tensor = getattr(self, name)
+        if echo is None:
+            kept = kept[:1].fill_(value)
+        else:
+            kept = torch.cat([kept, kept[-1:].expand(max(0, echo + 1 - len(kept)))])
+            kept[echo] = value
+        setattr(self, name, kept)
+
+    def of_echo(self, name: str, echo: Tensor) -> Tensor:
+        """The number chosen for the echo of each slice, (batch, 1, 1)."""
+        kept: Tensor = getattr(self, name)
+        return kept[echo.clamp_max(len(kept) - 1)][:, None, None]
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *others: Any) -> None:
+        """Take as many echoes as a file has; an older one has a single number for all."""
+        for name, kept in self.named_buffers(recurse=False):
+            stored = state_dict.get(prefix + name)
+            if name != "density" and stored is not None and stored.ndim <= 1:
+                state_dict[prefix + name] = stored = stored.reshape(-1)
+                setattr(self, name, kept.new_zeros(len(stored)))
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
 
 def sense_flops(plane: tuple[int, int], coils: int) -> int:

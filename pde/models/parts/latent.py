@@ -10,7 +10,7 @@ from torch.nn.functional import gelu, glu
 from monarch_core import PlaneTransform
 from monarch_core.transforms.plane import shear
 from pde.models.parts.coordinates import Coordinates
-from pde.models.parts.pointwise import linear_flops, mix_points
+from pde.models.parts.pointwise import linear_flops, mix_points, split_channels
 from pde.models.parts.resolution import Resolution, sides
 from pde.models.parts.spectral import SpectralMap, SpectralOperator
 from pde.models.parts.transport import Transport
@@ -92,9 +92,16 @@ class LatentOperator(SpectralOperator):
             x = layer(x)
         decoded, last = self.decoder(x), frames[..., -self.fields :]
         if self.transport is not None:
-            last = self.transport(last, decoded[..., self.head :])
-            frames = torch.cat((frames[..., : -self.fields], last), -1)
-        x = decoded[..., : self.head] + mix_points(self.skip, self.coordinates.beside(frames))
+            decoded, velocities = split_channels(decoded, self.head)
+            last = self.transport(last, velocities)
+            frames = (
+                torch.cat((frames[..., : -self.fields], last), -1) if self.in_channels > self.fields else last
+            )
+        # Coordinates are the same for the whole batch, so what the skip makes of them is added once.
+        places = mix_points(
+            self.skip, self.coordinates.on(*self.resolution).to(x)[None], after=self.in_channels
+        )
+        x = decoded + places + mix_points(self.skip, frames, bias=False)
         return last, mix_points(self.project, glu(x))
 
     def _coarse_coordinates(self, x: Tensor) -> Tensor:

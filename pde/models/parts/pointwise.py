@@ -14,8 +14,10 @@ ROWS_AT_ONCE = 2048
 """Points whose hidden layer is in the cache at the same time."""
 
 
-def mix_points(layer: nn.Linear, x: Tensor) -> Tensor:
+def mix_points(layer: nn.Linear, x: Tensor, *, after: int = 0, bias: bool = True) -> Tensor:
     """layer(x) for a field (batch, x, y, channel), in the order in memory in which the transforms take and leave it.
+
+    Of a layer with more channels than the field has, those from `after` on count; `bias` says whether its bias does.
 
     That is channels first or, for transforms with a matrix per row, rows first and channels second; so nothing is
     copied from one order to another.
@@ -25,14 +27,24 @@ def mix_points(layer: nn.Linear, x: Tensor) -> Tensor:
     True
     """
     batch, rows, columns, channels = x.shape
+    weight, offset = layer.weight[:, after : after + channels], layer.bias[:, None]
     by_row = x.permute(1, 3, 0, 2)
     if by_row.is_contiguous():
-        weights = layer.weight.expand(rows, -1, -1)
-        mixed = torch.baddbmm(layer.bias[:, None], weights, by_row.flatten(2))
+        weights, lines = weight.expand(rows, -1, -1), by_row.flatten(2)
+        mixed = torch.baddbmm(offset, weights, lines) if bias else torch.bmm(weights, lines)
         return mixed.view(rows, -1, batch, columns).permute(2, 0, 3, 1)
     points = x.permute(3, 0, 1, 2).reshape(channels, -1)
-    mixed = torch.addmm(layer.bias[:, None], layer.weight, points)
+    mixed = torch.addmm(offset, weight, points) if bias else weight @ points
     return mixed.view(-1, batch, rows, columns).permute(1, 2, 3, 0)
+
+
+def split_channels(x: Tensor, first: int) -> tuple[Tensor, Tensor]:
+    """The `first` channels of a field (batch, x, y, channel) and the others.
+
+    Two slices would each fill a whole field with zeros on the way back.
+    """
+    parts = x.permute(3, 0, 1, 2).split((first, x.shape[-1] - first))
+    return parts[0].permute(1, 2, 3, 0), parts[1].permute(1, 2, 3, 0)
 
 
 class TwoLayers(torch.autograd.Function):

@@ -15,6 +15,8 @@ wavenumber. It assumes that something is carried, not which equation carries it.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +31,8 @@ REACH = 1 / 8
 """How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
 MARGIN = 3
 """Rows and columns beyond the grid that a spline may need."""
+HALF = (torch.bfloat16, torch.float16)
+"""In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
 TINY = 1e-20
 """Keeps the root of a square differentiable at zero."""
 
@@ -38,6 +42,23 @@ class Surface(ABC, nn.Module):
 
     vectors: int
     """Components of a position."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._exact: dict[str, Tensor] = {}
+
+    def constant(self, name: str, value: Tensor) -> None:
+        """Keep a constant, given in double precision, in that of the module, wherever it is moved to."""
+        self._exact[name] = value
+        self.register_buffer(name, value.to(torch.get_default_dtype()), persistent=False)
+
+    def _apply(self, *how: Any, **options: Any) -> Self:
+        super()._apply(*how, **options)
+        for name, value in self._exact.items():
+            here = getattr(self, name)
+            # Of a module in single precision that becomes double, nothing is lost.
+            setattr(self, name, value.to(here.dtype).to(here.device))
+        return self
 
     @abstractmethod
     def points(self) -> Tensor:
@@ -73,6 +94,8 @@ class Plane(Surface):
 
     vectors = 2
     base: Tensor
+    size: Tensor
+    around: Tensor
     spline0: Tensor
     spline1: Tensor
 
@@ -80,33 +103,36 @@ class Plane(Surface):
         super().__init__()
         self.resolution, self.walls = resolution, geometry.bounded
         rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
-        _constant(self, "base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
+        self.constant("base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
+        self.constant("size", torch.tensor(resolution, dtype=torch.float64))
+        self.constant("around", torch.tensor([not wall for wall in self.walls], dtype=torch.float64))
         for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
             spline = spline_between_walls(n) if wall else spline_around(2 * n) @ upsampling(n)
-            _constant(self, f"spline{axis}", spline)
+            self.constant(f"spline{axis}", spline)
 
     def points(self) -> Tensor:
         return self.base
 
     def vector(self, velocity: Tensor) -> Tensor:
-        rows, columns = self.resolution
-        down, across = velocity.unbind(-1)
-        return torch.stack((REACH * rows * down, REACH * columns * across), -1)
+        return velocity * (REACH * self.size).to(velocity.dtype)
 
     def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
         return position.to(displacement.dtype) + displacement
 
     def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
-        image, places = field.permute(0, 3, 1, 2), []
+        image, size, around = (
+            part.to(position.dtype) for part in (field.permute(0, 3, 1, 2), self.size, self.around)
+        )
+        place = position - size * around * (position.detach() / size).floor()
+        if any(self.walls):  # which are half a point beyond the first and the last point
+            place = place.maximum((around - 0.5).clamp(max=0.0))
+            place = place.minimum(size - 0.5 + around)
         if exact:
             image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
-        for axis, (n, wall) in enumerate(zip(self.resolution, self.walls, strict=True)):
-            place = position[..., axis]
-            # Walls are half a point beyond the first and the last point.
-            place = place.clamp(-0.5, n - 0.5) if wall else _wrapped(place, n)
-            places.append((2 if exact and not wall else 1) * place + MARGIN)
+            place = place * (1 + around)
+        for axis, wall in enumerate(self.walls):
             image = _beyond_walls(image, axis - 2) if wall else _around(image, axis - 2)
-        return (spline_values if exact else bicubic_values)(image, places[0], places[1])
+        return (spline_values if exact else bicubic_values)(image, place + MARGIN)
 
 
 class Globe(Surface):
@@ -131,12 +157,12 @@ class Globe(Surface):
         cos_theta = theta.cos()[:, None].expand(resolution)
         sin_theta = theta.sin()[:, None].expand(resolution)
         zero = torch.zeros(resolution, dtype=torch.float64)
-        _constant(self, "base", torch.stack((sin_theta * cos_phi, sin_theta * sin_phi, cos_theta), -1))
-        _constant(self, "east", torch.stack((-sin_phi, cos_phi, zero), -1))
-        _constant(self, "south", torch.stack((cos_theta * cos_phi, cos_theta * sin_phi, -sin_theta), -1))
-        _constant(self, "colatitudes", theta)
-        _constant(self, "spline", spline_around(resolution[1]))
-        _constant(self, "meridian", spline_around(2 * (resolution[0] - self.poles))[: resolution[0]])
+        self.constant("base", torch.stack((sin_theta * cos_phi, sin_theta * sin_phi, cos_theta), -1))
+        self.constant("east", torch.stack((-sin_phi, cos_phi, zero), -1))
+        self.constant("south", torch.stack((cos_theta * cos_phi, cos_theta * sin_phi, -sin_theta), -1))
+        self.constant("colatitudes", theta)
+        self.constant("spline", spline_around(resolution[1]))
+        self.constant("meridian", spline_around(2 * (resolution[0] - self.poles))[: resolution[0]])
 
     def points(self) -> Tensor:
         return self.base
@@ -163,9 +189,10 @@ class Globe(Surface):
         image = torch.cat((beyond[..., :MARGIN, :].flip(-2), image, beyond[..., -MARGIN:, :].flip(-2)), -2)
         x, y, z = position.unbind(-1)
         ring = (x.square() + y.square() + TINY).sqrt()
-        column = _wrapped(torch.atan2(y, x) * (columns / (2 * torch.pi)), columns)
-        sampled = spline_values if exact else bicubic_values
-        return sampled(_around(image, -1), self._row(torch.atan2(ring, z)) + MARGIN, column + MARGIN)
+        column = torch.atan2(y, x) * (columns / (2 * torch.pi))
+        column = column - columns * (column.detach() / columns).floor()
+        place = torch.stack((self._row(torch.atan2(ring, z)), column), -1) + MARGIN
+        return (spline_values if exact else bicubic_values)(_around(image, -1), place)
 
     def _beyond(self, image: Tensor) -> Tensor:
         """The rows as meridians meet them beyond the poles: half a turn away, without the poles themselves."""
@@ -196,23 +223,30 @@ class Transport(nn.Module):
     VELOCITIES = 4
     """Channels that a network gives: a velocity for each half of the step."""
 
-    def __init__(self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1) -> None:
+    def __init__(
+        self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1, *, filtered: bool = True
+    ) -> None:
         super().__init__()
-        self.geometry, self.surface = geometry, surface(resolution, geometry)
+        self.geometry, self.surface, self.filtered = geometry, surface(resolution, geometry), filtered
         # Cosines along an axis that ends, where a Fourier series would see a jump.
         start = PerAxis(*("dct" if ends else "dft" for ends in geometry.bounded))
         self.transform = PlaneTransform(resolution, (resolution[0] // 2, resolution[1] // 2), start=start)
         # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
-        self.filter = nn.Parameter(torch.zeros(self.transform.num_modes, fields, 1, 1))
+        self.filter = nn.Parameter(
+            torch.zeros(self.transform.num_modes, fields, 1, 1), requires_grad=filtered
+        )
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
-        filtered = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
-        return self.surface.sample(filtered, self.surface.origins(velocities), exact=True)
+        if self.filtered:
+            field = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
+        if velocities.dtype in HALF:
+            velocities = velocities.float()
+        return self.surface.sample(field, self.surface.origins(velocities), exact=True)
 
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
         """The same on another grid; frequencies that are new there pass the filter unchanged."""
         fields = self.filter.shape[1]
-        new = Transport(resolution, self.geometry, fields).to(self.filter)
+        new = Transport(resolution, self.geometry, fields, filtered=self.filtered).to(self.filter)
         (x, y), (new_x, new_y) = self.transform.modes, new.transform.modes
         old = self.filter.detach().view(y, 2 * x, fields)
         made = new.filter.data.view(new_y, 2 * new_x, fields)
@@ -253,51 +287,52 @@ def spline_between_walls(n: int) -> Tensor:
     return torch.linalg.inv(values / 6)
 
 
-def spline_values(coefficients: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """The cubic spline (batch, channel, row, column) at places in points: (batch, x, y, channel).
+def spline_values(coefficients: Tensor, place: Tensor) -> Tensor:
+    """The cubic spline (batch, channel, row, column) at places in points (batch, x, y, 2): (batch, x, y, channel).
 
     Along an axis the four weights of a cubic B-spline are positive, so two pairs of neighbours are each one linear
     interpolation (Sigg and Hadwiger 2005): four bilinear samplings, which every device has, instead of 16 points.
     """
-    batch, channels, height, width = coefficients.shape
-    half = coefficients.dtype in (torch.bfloat16, torch.float16)  # would lose the place of a point
-    image = coefficients.float() if half else coefficients
-    place = torch.stack((column, row)).to(image.dtype)
+    batch, channels, *sides = coefficients.shape
+    image = coefficients.float() if coefficients.dtype in HALF else coefficients
+    place = place.to(image.dtype)
     whole = place.detach().floor()
     t = place - whole
     t2 = t * t
     t3 = t2 * t
     lower = (5 - 3 * (t + t2) + 2 * t3) / 6  # weight of the first pair
     upper = 1 - lower
-    pairs = torch.stack((whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 * lower), whole + 1 + t3 / (6 * upper)), 1)
+    first = whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 * lower)
+    second = whole + 1 + t3 / (6 * upper)
     # Each (pair, batch, x, y), as `grid_sample` counts: from -1 at the first point to 1 at the last.
-    x, y = pairs[0] * (2 / (width - 1)) - 1, pairs[1] * (2 / (height - 1)) - 1
-    weights = torch.stack((lower, upper), 1)
-    shape = (2, 2, *row.shape)
+    y, x = _from_minus_one(torch.stack((first, second)), sides).unbind(-1)
+    shape = (2, 2, *place.shape[:-1])
     grid = torch.stack((x[None].expand(shape), y[:, None].expand(shape)), -1).flatten(0, 1)
     four = grid.transpose(0, 1).flatten(1, 2)  # the four places of a point below each other: one call for all
-    sampled = grid_sample(image, four, align_corners=True).view(batch, channels, 4, *row.shape[1:])
-    weight = (weights[1][:, None] * weights[0][None]).flatten(0, 1).transpose(0, 1)
-    return (sampled * weight[:, None]).sum(2).to(coefficients.dtype).permute(0, 2, 3, 1)
+    sampled = grid_sample(image, four, align_corners=True).view(batch, channels, 4, *place.shape[1:-1])
+    rows, columns = torch.stack((lower, upper)).unbind(-1)
+    weight = (rows[:, None] * columns[None]).flatten(0, 1).transpose(0, 1)
+    made = (sampled * weight[:, None]).sum(2)
+    return made.to(coefficients.dtype).permute(0, 2, 3, 1)
 
 
-def bicubic_values(image: Tensor, row: Tensor, column: Tensor) -> Tensor:
+def bicubic_values(image: Tensor, place: Tensor) -> Tensor:
     """Cubic convolution in one call, for velocities: quicker than a spline and less accurate.
 
     The kernel that devices have (a = -0.75) is of first order between points, by up to a twentieth of the change from
     one point to the next; a network that learns its velocities learns to live with that.
     """
-    height, width = image.shape[-2:]
-    half = image.dtype in (torch.bfloat16, torch.float16)
-    values = image.float() if half else image
-    place = torch.stack((column * (2 / (width - 1)) - 1, row * (2 / (height - 1)) - 1), -1).to(values.dtype)
-    sampled = grid_sample(values, place, mode="bicubic", align_corners=True)
+    values = image.float() if image.dtype in HALF else image
+    where = _from_minus_one(place.to(values.dtype), image.shape[-2:])
+    sampled = grid_sample(
+        values.mT, where, mode="bicubic", align_corners=True
+    )  # columns first, as places have rows
     return sampled.to(image.dtype).permute(0, 2, 3, 1)
 
 
-def _wrapped(place: Tensor, n: int) -> Tensor:
-    """A place on a circle of n points, from 0 to n."""
-    return place - n * (place.detach() / n).floor()
+def _from_minus_one(place: Tensor, sides: Sequence[int]) -> Tensor:
+    """Places in points as `grid_sample` counts them: from -1 at the first point to 1 at the last."""
+    return place * place.new_tensor([2 / (n - 1) for n in sides]) - 1
 
 
 def _around(image: Tensor, axis: int) -> Tensor:
@@ -308,7 +343,3 @@ def _around(image: Tensor, axis: int) -> Tensor:
 def _beyond_walls(image: Tensor, axis: int) -> Tensor:
     before, after = image.narrow(axis, 0, MARGIN), image.narrow(axis, image.shape[axis] - MARGIN, MARGIN)
     return torch.cat((before.flip(axis), image, after.flip(axis)), axis)
-
-
-def _constant(module: nn.Module, name: str, value: Tensor) -> None:
-    module.register_buffer(name, value, persistent=False)
