@@ -80,9 +80,7 @@ def _predictor(config: ReconstructConfig, scan: "Scan") -> "Predictor":
             f"{name} learns from scans: train it and give its --weights; {', '.join(ready)} need no training."
         )
     if config.strength is not None:
-        if not method.candidates:
-            raise UserError(f"--strength does nothing with --model {name}.")
-        method.choose(config.strength)
+        method.set_strength(config.strength)
     return Predictor(method, {"model": name, "acc": 1.0, "mask": config.mask})
 
 

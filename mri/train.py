@@ -28,9 +28,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     source = find_source(config)
     data = samples(config, source)
     for acc in {config.acc, *config.training_accs}:
-        mask_spec(
-            data.train_scans, acc, config.mask
-        )  # what cannot be sampled is refused before there is a run
+        mask_spec(data.train_scans, acc, config.mask)  # refused before there is a run
     with Run.open(config, source.describe(data.train_scans, data.validation_scans)) as folder:
         ky, kz = plane_of([*data.train_scans, *data.validation_scans])
         scans = ", ".join(scan.scan_id for scan in data.train_scans)

@@ -153,7 +153,7 @@ def test_t2_of_a_knee_is_written_in_milliseconds(knees, workplace, capsys):
         (["--input", "scan.npy", "--model", "cg-sens"], "did you mean cg-sense?"),
         (
             ["--input", "scan.npy", "--model", "sense", "--strength", "1"],
-            "--strength does nothing with --model sense",
+            "--strength does nothing with this method",
         ),
         (
             ["--input", "scan.npy", "--model", "sense", "--acc", "4"],
@@ -177,7 +177,7 @@ def test_mistakes_get_a_sentence_before_any_work(undersampled, capsys, words, se
 def test_too_little_memory_is_refused_with_a_remedy(undersampled, monkeypatch, capsys):
     monkeypatch.setattr(memory, "available", lambda: 1000)
     assert reconstruct_with("--model", "sense", "--input", str(undersampled)) == 2
-    words = "reconstructing 2 slices needs about 1 MB of memory, but only 1 MB is free; reconstruct in parts"
+    words = "reconstructing 2 slices needs about 3 MB of memory, but only 1 MB is free; reconstruct in parts"
     assert words in capsys.readouterr().err
 
 
