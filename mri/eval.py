@@ -47,6 +47,7 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     from mri.report import write
     from mri.scores import score_runs
     from mri.sources import Source
+    from mri.t2 import timing_of
     from mri.t2_results import t2_results
     from mri.tables import per_scan_csv, results_tables
     from mri.volumes import export
@@ -58,6 +59,9 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
         _warn_of_overlap(runs, scans)
     data = f"{scans[0].origin}, {len(scans)} {config.split} scan{'s' if len(scans) > 1 else ''}"
     say(f"data: {data}, in {root}; {mask} sampling")
+    for scan in scans if config.t2 else ():
+        if scan.num_echoes == 2:
+            timing_of(scan, config)  # what is missing is asked for before the work
     results = score_runs(runs, scans, mask, folder / "scores")
     tables = results_tables(results, data, config.against)
     pictures: list[Path] = []

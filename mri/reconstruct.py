@@ -30,9 +30,8 @@ def reconstruct(config: ReconstructConfig) -> None:
     _check(config)
     scan = open_scan(_input(config))
     predictor = _predictor(config, scan)
-    say(
-        f"{scan.scan_id}: {scan.origin}, {_by(scan.matrix_shape)}, {scan.num_coils} coils, {scan.num_echoes} echoes"
-    )
+    echoes = f"{scan.num_echoes} echo{'es' if scan.num_echoes > 1 else ''}"
+    say(f"{scan.scan_id}: {scan.origin}, {_by(scan.matrix_shape)}, {scan.num_coils} coils, {echoes}")
     mask, sampled = _sampling(config, scan, predictor)
     say(f"{sampled}; coil maps {scan.maps_are}")
     if config.t2:
