@@ -26,7 +26,7 @@ def available() -> int | None:
 def require(needed: float, what: str, remedy: str) -> None:
     """Say how much memory something needs; refuse it, with the remedy, if the machine has less."""
     free = available()
-    there = "" if free is None else f", of which {size(free)} is free"
+    there = "" if free is None else f"; {size(free)} is free"
     if free is not None and needed > free:
         raise UserError(
             f"{what} needs about {size(needed)} of memory, but only {size(free)} is free; {remedy}."

@@ -457,7 +457,7 @@ def test_memory_and_disk_are_checked_before_reading(
     with pytest.raises(UserError, match=r"needs .* GB on disk.*MONARCH_DATA"):
         kept(path, "key", "kspace", (10**6, 10**6, 10**3), 0, lambda _: pytest.fail("read"))
     open_scan(path)
-    assert "memory: reading a.npz needs about 1 MB, of which" in capsys.readouterr().out
+    assert "memory: reading a.npz needs about 1 MB; " in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- folders and words
