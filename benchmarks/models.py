@@ -163,7 +163,7 @@ def steps(blocks: int, quick: bool) -> Table:
         dense = model.layers(2)
         sparse = converted(dense, blocks)
         x = torch.randn(model.batch, model.tokens, model.d, requires_grad=True)
-        times = compared(dense, sparse, x, seconds=4 if quick else 15)
+        times = compared(dense, sparse, x, seconds=4 if quick else 12)
         with torch.device("meta"):
             counted = [operations(m.to("meta"), x.to("meta")) for m in (dense, sparse)]
         limit, size = counted[0] / counted[1], f"{model.batch} x {model.tokens}"
@@ -183,7 +183,7 @@ def layers_from_512(blocks: int, quick: bool) -> Table:
                 linear = nn.Linear(n_in, n_out, dtype=dtype)
                 layer = MonarchLinear(n_in, n_out, blocks=blocks, dtype=dtype)
                 x = torch.randn(rows, n_in, dtype=dtype, requires_grad=True)
-                dense, monarch = compared(linear, layer, x, seconds=1 if quick else 4)
+                dense, monarch = compared(linear, layer, x, seconds=1 if quick else 3)
                 ratios.append(dense / monarch)
             table.add(n_in, n_out, rows, *ratios, n_in * n_out / layer.operator.num_parameters)
     return table

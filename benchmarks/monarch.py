@@ -44,9 +44,8 @@ def layers(quick: bool) -> Table:
         "against dense": 2,
     }
     digits |= {"FLOP limit": 1, "against two einsums": 2}
-    grid = [
-        (n, b, batch) for n in (64, 256, 1024, 4096, 8192) for b in (4, 0) for batch in (1, 32, 1024, 4096)
-    ]
+    sizes, batches = (64, 256, 512, 1024, 4096, 8192), (1, 32, 256, 1024, 4096)
+    grid = [(n, b, batch) for n in sizes for b in (4, 0) for batch in batches]
     cases = HEADLINE if quick else [case for case in grid if case[0] * case[2] <= 4096 * 1024]
     table = Table([Column(title, digits=number) for title, number in digits.items()])
     for n, blocks, batch in cases:
@@ -87,7 +86,7 @@ def projections(quick: bool) -> Table:
     """Projection of a dense float32 matrix against the full SVDs of its sub-blocks."""
     columns = [Column(key) for key in ("n", "blocks", "rank")]
     table = Table([*columns, Column("project (s)", digits=3), Column("against full SVD", digits=2)])
-    sizes = [(1024, 32, 1), (256, 16, 1), (4096, 64, 1), (1024, 32, 2), (1024, 4, 64)]
+    sizes = [(4096, 64, 1), (256, 16, 1), (1024, 32, 1), (1024, 32, 2), (1024, 4, 64), (4096, 4, 256)]
     for n, b, rank in sizes[:1] if quick else sizes:
         A = torch.randn(n, n)
         sub_blocks = A.reshape(n // b, b, b, n // b).movedim(0, 2)
@@ -95,7 +94,8 @@ def projections(quick: bool) -> Table:
             {
                 "project": lambda A=A, b=b, rank=rank: project(A, b, rank),
                 "svd": lambda s=sub_blocks: torch.linalg.svd(s, full_matrices=False),
-            }
+            },
+            rounds=2,
         )
         table.add(n, b, rank, best["project"], best["svd"] / best["project"])
     return table

@@ -1,9 +1,10 @@
-"""HDF5 files for reading: opened late, once per process, with errors that name the file.
+"""HDF5 files: opened late, once per process, with errors that name the file; and new ones that survive a full disk.
 
 A file may come from anywhere and be damaged anyhow. Everything that is read passes through here, where its kind and
 size are checked before it is read, and whatever the library raises becomes one sentence.
 """
 
+import io
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -139,6 +140,21 @@ class Hdf5File:
             names = list(entry)
         return {name: tuple(self.dataset(f"{group}/{name}").shape) for name in names}
 
+    def axis_names(self, name: str) -> list[str]:
+        """What the axes of a data set are called, by labels or by the scales attached to them; empty unless all are.
+
+        The attributes are read themselves: the library's own functions trust the sizes that a damaged file tells them.
+        """
+        entry, names = self.dataset(name), []
+        with self._explained(f"reading the axes of {name!r}"):
+            labels, scales = (entry.attrs.get(key, ()) for key in ("DIMENSION_LABELS", "DIMENSION_LIST"))
+            for axis in range(entry.ndim):
+                label = labels[axis] if axis < len(labels) else ""
+                if not label and axis < len(scales) and len(scales[axis]):
+                    label = str(self.file[scales[axis][0]].name or "").rpartition("/")[2]
+                names.append(label.decode() if isinstance(label, bytes) else str(label))
+        return names if all(names) else []
+
     def check(self, name: str, dtype: str, shape: Sequence[int | None]) -> tuple[int, ...]:
         """Return a data set's shape after comparing it and the type; None stands for any length above 0."""
         found = self.dataset(name)
@@ -169,6 +185,49 @@ class Hdf5File:
             yield
         except RAISED as error:
             raise UserError(f"{self.path} is damaged: {doing} failed ({_brief(error)}); {AGAIN}") from error
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[h5py.File]:
+    """A new file to write; if that fails, as on a full disk, the block ends with an `OSError`.
+
+    Without this HDF5 would crash the process: it cannot close a file that it failed to write to. The version of the
+    format is the first with checksums in all that is not data, so that a flipped bit there is found too.
+    """
+    with _Patient(path, "w+") as raw:
+        with h5py.File(raw, "w", libver="v110") as file:
+            yield file
+        if raw.failure is not None:
+            raise raw.failure
+
+
+def checked_storage(chunk: Sequence[int], dtype: str = "f8") -> dict[str, Any]:
+    """How data is stored so that damage is found: a checksum per chunk, and NaN where a chunk cannot be found."""
+    missing = np.dtype(dtype).type(np.nan)
+    return {"dtype": dtype, "chunks": tuple(chunk), "fletcher32": True, "fillvalue": missing}
+
+
+class _Patient(io.FileIO):
+    """A file that HDF5 takes for one that never fails; what it failed at first is its `failure`."""
+
+    failure: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        left = memoryview(content).cast("B")
+        size = len(left)
+        try:
+            while left and self.failure is None:
+                left = left[super().write(left) :]
+        except OSError as error:
+            self.failure = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.failure = self.failure or error
+            return size or 0
 
 
 AGAIN = "fetch the file again."

@@ -102,6 +102,10 @@ def in_processes(
                 "a worker process was ended from outside, perhaps for want of memory; "
                 "the same command continues, and a single process needs the least."
             ) from error
+        except BaseException:  # also Ctrl-C and SIGTERM, which only this process may have got
+            for worker in list(pool._processes.values()):
+                worker.terminate()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -194,7 +198,7 @@ def _make_samples(job: Job, parts: Path) -> None:
 def _solve_and_store(solve: Callable[[list[int]], Array], parts: Path, samples: list[int]) -> int:
     for sample, values in zip(samples, solve(samples), strict=True):
         with atomic_path(_part(parts, sample)) as temporary:
-            np.save(temporary, values)
+            np.save(temporary, np.ascontiguousarray(values))  # number by number otherwise
     return len(samples)
 
 

@@ -12,11 +12,23 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from lab.errors import UserError
+from lab.errors import Stopped, UserError
 from lab.files import atomic_path
 from lab.run import Run
 
 MARK = "monarch_lab"
+KEYS = {
+    "epoch": int,
+    "global_step": int,
+    "loops": dict,
+    "callbacks": dict,
+    "state_dict": dict,
+    "optimizer_states": list,
+    "lr_schedulers": list,
+}
+"""What a checkpoint of Lightning has."""
+STATES = ("Metrics", "BestWeights")
+"""Callbacks without whose states a run would go on as another."""
 
 
 class Interrupted(Exception):
@@ -42,6 +54,12 @@ def check(path: Path) -> None:
         ) from error
     if not isinstance(content, dict) or MARK not in content:
         raise UserError(f"{path} was not written by this suite; point --name at one of its runs.")
+    missing = [key for key, kind in KEYS.items() if not isinstance(content.get(key), kind)]
+    if not missing:
+        missing += [key for key in ("state_dict", "optimizer_states") if not content[key]]
+        missing += [name for name in STATES if not content["callbacks"].get(name)]
+    if missing:
+        raise UserError(f"{path} lacks {', '.join(missing)}; delete it to start the run afresh.")
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
@@ -63,7 +81,7 @@ def caught_signals() -> Iterator[list[int]]:
 
     def remember(number: int, frame: FrameType | None) -> None:
         if received:
-            raise KeyboardInterrupt
+            raise Stopped(number)
         received.append(number)
 
     try:
@@ -87,7 +105,11 @@ class Checkpoints(pl.Callback):
 
     def __init__(self, run: Run, signals: list[int]) -> None:
         self.run, self.signals = run, signals
+        self.restored = False
         self._saved = time.monotonic()
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self.restored = True  # whatever goes wrong before is the fault of the checkpoint
 
     def on_save_checkpoint(
         self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: dict[str, Any]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from lab.checks import flag
+from lab.ending import status_of
 from lab.errors import UserError, nearest
 from lab.help import Formatter, group_actions, option_help, without_none
 from lab.manifest import program
@@ -38,7 +39,8 @@ def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None =
     The command "" is the one meant when the first word names no other.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    try:
+
+    def parse_and_call() -> None:
         name, command = _choose(commands, words)
         config = parse(
             _config_class(command),
@@ -48,13 +50,8 @@ def run(prog: str, commands: Mapping[str, Command], argv: Sequence[str] | None =
             others=commands,
         )
         command(config)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)  # noqa: T201
-        return 130
-    return 0
+
+    return status_of(parse_and_call)
 
 
 def parse(

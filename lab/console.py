@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.files import unwritable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -45,8 +47,11 @@ def note(message: str) -> None:
     """Write one message to the open logs only, with the time."""
     if is_first_process():
         for path in _log_files:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {message}\n")
+            try:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {message}\n")
+            except OSError as error:
+                raise unwritable(path, error) from error
 
 
 def open_log(path: Path) -> None:

@@ -1,7 +1,9 @@
 """The one exception for mistakes that a person can mend, and the word they may have meant."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class UserError(Exception):
@@ -9,6 +11,35 @@ class UserError(Exception):
 
     The message says what was expected, what came and what to do. Commands print it and exit with 2.
     """
+
+
+class Stopped(BaseException):
+    """A signal came that nothing waits for: everything unwinds, and the process ends with `status`.
+
+    No `KeyboardInterrupt`, which libraries catch, and no `Exception`, which mends nothing here.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by signal {number}")
+        self.status = 128 + number
+
+
+@contextmanager
+def readable(path: str | Path, remedy: str = "it is damaged: fetch it again") -> Iterator[None]:
+    """Whatever a file from elsewhere makes its parser raise within the block becomes one sentence that names it.
+
+    >>> with readable("flow.h5"):
+    ...     [].pop()
+    Traceback (most recent call last):
+    lab.errors.UserError: flow.h5 cannot be read (pop from empty list); it is damaged: fetch it again.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # parsers have no exception in common
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{path} cannot be read ({reason[:200]}); {remedy}.") from error
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

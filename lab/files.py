@@ -1,11 +1,12 @@
 """Files that are either whole or absent: written under a temporary name, then renamed."""
 
 import errno
+import glob
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it is renamed onto `path`, on failure removed.
 
     The temporary name keeps the suffix, because libraries choose the format by it. Two processes that
-    write the same path do not disturb each other: the last one to finish wins.
+    write the same path do not disturb each other: the last one to finish wins. What a killed process left of the
+    same path is removed.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "a" / "result.txt"
@@ -34,6 +36,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left(path.parent.glob(f".{glob.escape(path.stem)}.*.tmp{glob.escape(path.suffix)}"))
     except OSError as error:
         raise unwritable(path, error) from error
     try:
@@ -61,7 +64,11 @@ def is_temporary(path: Path) -> bool:
 
 def remove_leftovers(folder: Path) -> None:
     """Delete the temporary files below `folder` whose process is gone; where that is in doubt, leave them."""
-    for path in folder.rglob(".*.tmp*"):
+    _remove_left(folder.rglob(".*.tmp*"))
+
+
+def _remove_left(paths: Iterable[Path]) -> None:
+    for path in paths:
         match = _TEMPORARY.fullmatch(path.name)
         if match and _is_gone(int(match[1])):
             path.unlink(missing_ok=True)
@@ -123,12 +130,40 @@ def write_json(path: str | Path, value: Any) -> None:
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file; a broken or absent one is a `UserError` that names it."""
+    text = _read_text(path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"there is no file {path}.") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not valid JSON ({error}); restore or delete it.") from error
+
+
+def read_table(path: str | Path) -> dict[str, Any]:
+    """Read a JSON or YAML file that is a table: entries by name."""
+    found = read_yaml(path) if Path(path).suffix == ".yaml" else read_json(path)
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise UserError(f"{path} is no table of entries; restore or delete it.")
+    return found
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Read a YAML file, without objects of Python; a broken or absent one is a `UserError` that names it."""
+    import yaml
+
+    text = _read_text(path)
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path} is not valid YAML ({reason[:200]}); restore or delete it.") from error
+
+
+def _read_text(path: str | Path) -> str:
+    if not Path(path).is_file():  # a pipe or a device would be read without end
+        raise UserError(f"there is no file {path}.")
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read as text ({error}); restore or delete it.") from error
 
 
 def kept(folder: Path, key: Any, compute: Callable[[], T]) -> T:

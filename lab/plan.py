@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from lab.errors import UserError
-from lab.files import read_json
+from lab.errors import UserError, readable
+from lab.files import read_table
 
 if TYPE_CHECKING:
     from lab.config import ExperimentConfig
     from lab.run import Run
+
+
+LONGEST = 10**9
+"""Epochs, or steps of one, that no run has."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,22 @@ class Plan:
     @classmethod
     def stored(cls, run: "Run") -> Self | None:
         """The plan that the run itself began with, or that of the run whose steps it repeats."""
-        found = run.manifest.get("plan")
+        path, found = run.folder / "manifest.json", run.manifest.get("plan")
         if found is None and run.config.steps_of is not None:
-            found = read_json(run.config.steps_of).get("plan")
+            path = run.config.steps_of
+            found = read_table(path).get("plan")
             if found is None:
                 raise UserError(
                     f"--steps-of {run.config.steps_of} is not the manifest.json of a run that was trained."
                 )
-        return None if found is None else cls(**found)
+        if found is None:
+            return None
+        with readable(path, "its plan is none: restore it"):
+            plan = cls(**found)
+            lengths = [plan.epochs, *plan.steps(1).lengths]
+            if not all(isinstance(length, int) and 0 < length < LONGEST for length in lengths):
+                raise ValueError(f"{found}")
+            return plan
 
     def steps(self, per_pass: int) -> "Steps":
         """The same with the number of steps that show every sample once."""

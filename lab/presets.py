@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from lab.console import say
 from lab.errors import UserError
+from lab.files import read_yaml
 from lab.paths import presets_dir
 
 if typing.TYPE_CHECKING:
@@ -23,7 +24,8 @@ def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Seque
     """Make the preset named on the command line (or in its config file) the parser's defaults; return its values.
 
     A class takes part by having a field `preset` and a class attribute `app`; `presets_by` may name the field whose
-    values have presets of their own. Options of models are left to the caller, who knows which model is meant.
+    values have presets of their own, and `unset_by` the options that a preset leaves alone where another is given.
+    Options of models are left to the caller, who knows which model is meant.
     """
     app = getattr(config_class, "app", None)
     if app is None or "preset" not in config_class.__dataclass_fields__:
@@ -37,6 +39,9 @@ def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Seque
     if value is not None and not (presets_dir(app) / value).is_dir():
         value = None  # the default, or a mistake to which the parser will object
     values = read_preset(app if value is None else f"{app}/{value}", name) | {"preset": name}
+    for key, other in getattr(config_class, "unset_by", {}).items():
+        if _asked_for(other, words) is not None:
+            values.pop(key, None)
     fields = config_class.__dataclass_fields__
     parser.set_defaults({key: each for key, each in values.items() if key in fields})
     if not any(word.startswith("--print_config") for word in words):
@@ -69,15 +74,10 @@ def _automatic() -> tuple[str, str]:
 
 def _asked_for(option: str, words: Sequence[str]) -> str | None:
     """The value that the command line, or its config file, gives to an option."""
-    import yaml
-
     asked = _value_of(f"--{option}", words)
     file = _value_of("--config", words)
     if asked is None and file is not None and Path(file).is_file():
-        try:
-            content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise UserError(f"--config {file} is not valid YAML: {' '.join(str(error).split())}.") from error
+        content = read_yaml(file)
         asked = content.get(option) if isinstance(content, dict) else None
     return None if asked in (None, "auto") else str(asked)
 

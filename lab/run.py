@@ -15,8 +15,8 @@ from lab import manifest
 from lab.checks import flag
 from lab.config import ExperimentConfig, differences, write_yaml
 from lab.console import close_log, is_first_process, open_log, say
-from lab.errors import UserError
-from lab.files import is_temporary, read_json, remove_leftovers, write_json
+from lab.errors import Stopped, UserError
+from lab.files import is_temporary, read_table, remove_leftovers, write_json
 from lab.locks import try_lock
 from lab.paths import plain_name, runs_dir
 
@@ -60,7 +60,7 @@ class Run:
                 run.close()
                 raise
         elif (run.folder / "manifest.json").is_file():
-            run.manifest = read_json(run.folder / "manifest.json")  # of the process that launched this one
+            run.manifest = read_table(run.folder / "manifest.json")  # of the process that launched this one
         return run
 
     @property
@@ -98,7 +98,9 @@ class Run:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         # SystemExit is how an interrupted run leaves, with its status already written.
-        if error is not None and not isinstance(error, SystemExit):
+        if isinstance(error, Stopped | KeyboardInterrupt):
+            self.update(status="interrupted")
+        elif error is not None and not isinstance(error, SystemExit):
             self.update(status="failed", error=f"{type(error).__name__}: {error}")
         self.close()
 
@@ -118,9 +120,10 @@ class Run:
         remove_leftovers(self.folder)
         if self._is_begun():
             self._refuse_other_options(self.folder / "config.yaml")
-            self.manifest = read_json(self.folder / "manifest.json")
+            self.manifest = read_table(self.folder / "manifest.json")
             self._refuse_other_data(data)
-            sessions = self.manifest.setdefault("resumed", [])
+            before = self.manifest.get("resumed")
+            sessions = self.manifest["resumed"] = before if isinstance(before, list) else []
             sessions.append({"command": manifest.command_line(), "git": manifest.git_state()})
         else:
             write_yaml(config, self.folder / "config.yaml")
@@ -155,9 +158,7 @@ class Run:
             )
 
     def _refuse_other_options(self, stored: Path) -> None:
-        import yaml
-
-        changed = differences(self.config, yaml.safe_load(stored.read_text(encoding="utf-8")) or {})
+        changed = differences(self.config, read_table(stored))
         if changed:
             listing = ", ".join(f"{flag(key)} was {then}, now {now}" for key, (now, then) in changed.items())
             raise UserError(
@@ -165,7 +166,8 @@ class Run:
             )
 
     def _refuse_other_data(self, data: dict[str, Any] | None) -> None:
-        before = (self.manifest.get("data") or {}).get("fingerprint")
+        known = self.manifest.get("data")
+        before = known.get("fingerprint") if isinstance(known, dict) else None
         now = (data or {}).get("fingerprint")
         if before != now:
             raise UserError(

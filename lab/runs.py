@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from lab import manifest
 from lab.config import ExperimentConfig, defaults
 from lab.console import say
-from lab.errors import UserError
-from lab.files import read_json
+from lab.errors import UserError, readable
+from lab.files import read_table
 from lab.paths import runs_dir
 
 C = TypeVar("C", bound=ExperimentConfig)
@@ -56,10 +56,16 @@ class FinishedRun:
 
     def metrics(self) -> list[dict[str, float]]:
         """The rows of metrics.csv, as numbers."""
-        with (self.folder / "metrics.csv").open(encoding="utf-8") as file:
-            return [
+        path = self.folder / "metrics.csv"
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is not a regular file; restore it, or move the run elsewhere.")
+        with path.open(encoding="utf-8") as file, readable(path, "restore it, or move the run elsewhere"):
+            rows = [
                 {key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file)
             ]
+            if not rows:
+                raise ValueError("there are no rows")
+            return rows
 
 
 @dataclass(frozen=True)
@@ -92,13 +98,18 @@ def finished_runs(config_class: type[ExperimentConfig], folder: Path | None = No
 
 
 def _finished(parent: Path) -> Iterator[FinishedRun]:
-    import yaml
-
     for path in sorted(parent.glob("*/manifest.json")):
-        described = read_json(path)
+        described = read_table(path)
         if described.get("status") == "finished":
-            config = yaml.safe_load((path.parent / "config.yaml").read_text(encoding="utf-8"))
-            yield FinishedRun(path.parent, config, described)
+            yield FinishedRun(path.parent, _stored_options(path.with_name("config.yaml")), described)
+
+
+def _stored_options(path: Path) -> dict[str, Any]:
+    options = read_table(path)
+    for key, kind in (("model", str), ("seed", int)):
+        if not isinstance(options.get(key), kind):
+            raise UserError(f"{path} has no {key} that can be used; restore it, or move the run elsewhere.")
+    return options
 
 
 def rows(
@@ -195,4 +206,4 @@ def train_missing(wanted: Sequence[C], train: Callable[[C], Any]) -> list[Finish
 
 def _is_finished(folder: Path) -> bool:
     path = folder / "manifest.json"
-    return path.is_file() and read_json(path).get("status") == "finished"
+    return path.is_file() and read_table(path).get("status") == "finished"

@@ -76,7 +76,8 @@ def fit(
     settling = [] if budget is None or isinstance(plan.epoch_steps, int) else [Settle(run, budget, metrics)]
     with caught_signals() as signals:
         observers = metrics, *settling, best, ProgressReport(), *callbacks
-        own = [StepSeeds(config.seed), *observers, Checkpoints(run, signals)]
+        checkpoints = Checkpoints(run, signals)
+        own = [StepSeeds(config.seed), *observers, checkpoints]
         trainer = build_trainer(config, run, plan, own)
         samples = len(cast(Sized, train))
         per_pass = EpochBatches(samples, config.batch_size, config.seed).steps_per_pass
@@ -101,6 +102,13 @@ def fit(
             run.update(status="interrupted")
             say(f"{interruption}; everything is saved. Continue with:\n  {run.resume_command()}")
             sys.exit(interruption.status)
+        except Exception as error:
+            if resume_from is None or checkpoints.restored:
+                raise
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UserError(
+                f"{resume_from} does not fit this run ({reason[:200]}); delete it to start the run afresh."
+            ) from error
         finally:
             _leave_process_group()
     run.update(status="finished", best=best.best)

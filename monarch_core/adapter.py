@@ -13,11 +13,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from . import checks
 from .conversion.candidates import Candidate, Select, candidates, chosen
 from .conversion.kinds import KINDS, replace
+from .conversion.saving import load_file
 from .linear import MonarchLinear
 from .monarch import Monarch
-from .sizes import Blocks
+from .sizes import Blocks, resolve_blocks
 
 
 class MonarchAdapter(nn.Module):
@@ -26,10 +28,10 @@ class MonarchAdapter(nn.Module):
     def __init__(self, base: nn.Module, blocks: Blocks = 4, rank: int = 1) -> None:
         super().__init__()
         weight = _weight(base)
-        self.base = base.requires_grad_(False)
         self.operator = Monarch(
             weight.shape[1], weight.shape[0], blocks, rank, device=weight.device, dtype=weight.dtype
         )
+        self.base = base.requires_grad_(False)
         nn.init.zeros_(self.operator.L)
         self.train(base.training)
 
@@ -77,15 +79,23 @@ def attach_adapter(
     """
     found = [c for c in _adaptable(model) if not c.impossible]
     if not found:
-        raise ValueError(f"{type(model).__name__} has no linear layers that an adapter could stand beside.")
+        raise ValueError(
+            f"{type(model).__name__} has no linear layers inside that an adapter could stand beside; for a layer by "
+            "itself, use MonarchAdapter(layer)."
+        )
     reasons = chosen(model, found, select)
     names = tuple(name for name, reason in reasons.items() if not reason)
     if not names:
         raise ValueError(f"select chooses no layer to adapt: {next(iter(reasons.values()))}.")
+    taken = [c.layer for c in found if c.name in names]
+    for layer in taken:  # before anything is frozen
+        out_features, in_features = _weight(layer).shape
+        resolve_blocks(in_features, out_features, blocks)
+    rank = checks.whole(rank, "the rank of a Monarch operator", least=1)
+    pairs = [(layer, MonarchAdapter(layer, blocks, rank)) for layer in taken]
     model.requires_grad_(False)
-    for candidate in found:
-        if candidate.name in names:
-            replace(model, candidate.layer, MonarchAdapter(candidate.layer, blocks, rank))
+    for layer, adapter in pairs:
+        replace(model, layer, adapter)
     for adapter in _adapters(model).values():
         adapter.operator.requires_grad_(True)
     return names
@@ -115,18 +125,31 @@ def save_adapter(model: nn.Module, path: str | Path) -> None:
 
 def load_adapter(model: nn.Module, path: str | Path) -> nn.Module:
     """Attach the adapters stored in a file to the model that they were trained on, in place; return the model."""
-    layers: dict[str, dict[str, Any]] = torch.load(path, map_location="cpu", weights_only=True)["layers"]
+    checks.module(model, "load_adapter")
+    layers: dict[str, dict[str, Any]] = load_file(path, "Monarch adapters").get("layers", {})
+    if not layers:
+        raise ValueError(f"{path} holds no Monarch adapters; save_adapter writes such files.")
     modules = dict(model.named_modules())
     missing = [name for name in layers if name not in modules]
     if missing:
         raise ValueError(
             f"the adapters in {path} belong to another model: {type(model).__name__} has no layer {missing[0]!r}."
         )
-    model.requires_grad_(False)
+    pairs = []
     for name, entry in layers.items():
         adapter = MonarchAdapter(modules[name], tuple(entry["blocks"]), entry["rank"])
+        for factor in ("R", "L"):
+            here, there = getattr(adapter.operator, factor).shape, entry[factor].shape
+            if here != there:
+                raise ValueError(
+                    f"the adapter of {name} in {path} is for a layer of another size: {there}, not {here}."
+                )
         adapter.operator.load_state_dict({"R": entry["R"], "L": entry["L"]})
-        replace(model, modules[name], adapter)
+        pairs.append((modules[name], adapter))
+    model.requires_grad_(False)
+    for layer, adapter in pairs:
+        replace(model, layer, adapter)
+        adapter.operator.requires_grad_(True)
     return model
 
 
@@ -145,7 +168,11 @@ def _adaptable(model: nn.Module) -> list[Candidate]:
 
 
 def _adapters(model: nn.Module, required: bool = False) -> dict[str, MonarchAdapter]:
-    found = {name: m for name, m in model.named_modules() if isinstance(m, MonarchAdapter)}
+    found = {
+        name: m
+        for name, m in checks.module(model, "this function").named_modules()
+        if isinstance(m, MonarchAdapter)
+    }
     if required and not found:
         raise ValueError(
             f"{type(model).__name__} has no Monarch adapters; attach_adapter puts them in place."

@@ -48,6 +48,8 @@ class MonarchAttention(nn.Module):
         cls, layer: nn.MultiheadAttention, blocks: Blocks = 4, rank: int | None = None
     ) -> MonarchAttention:
         """The attention with the nearest Monarch projections; biases, dropout, layout and flags stay."""
+        if not isinstance(layer, nn.MultiheadAttention):
+            raise TypeError(f"from_attention takes an nn.MultiheadAttention; got {type(layer).__name__}.")
         reason = unsupported(layer)
         if reason:
             raise ValueError(f"this nn.MultiheadAttention cannot become Monarch: {reason}.")

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor, arange, nn
 from torch.nn.functional import pad as zero_pad
 
+from .checks import pair, tensor, whole
+from .linear_operator import checked_dtype
 from .multiply import is_traced
-from .sizes import whole
 from .transforms.fourier_factors import root_of_unity
 
 Pair = tuple[Tensor, Tensor]
@@ -71,12 +72,15 @@ class MonarchConv1d(nn.Module):
         if mode not in ("causal", "same", "circular"):
             raise ValueError(f'mode is "causal", "same" or "circular"; got {mode!r}.')
         for n, m in zip(lengths, kernel_sizes, strict=True):
-            if min(whole(n, "a length"), whole(m, "a kernel size")) < 1 or (mode == "circular" and m > n):
+            whole(n, "a length", least=1), whole(m, "a kernel size", least=1)
+            if mode == "circular" and m > n:
                 raise ValueError(
-                    f"a {mode} convolution needs lengths and kernels of at least 1"
-                    f"{', and kernels no longer than the signal' if mode == 'circular' else ''}; "
+                    "the kernel of a circular convolution is no longer than the signal; "
                     f"got length {n} and kernel_size {m}."
                 )
+        if checked_dtype(dtype, False, type(self).__name__).is_complex:
+            raise TypeError(f"{type(self).__name__} is real; got dtype={dtype}.")
+        channels = whole(channels, "the number of channels", least=1)
         self.lengths, self.kernel_sizes, self.mode = lengths, kernel_sizes, mode
         self.kernel = nn.Parameter(torch.empty(channels, *kernel_sizes, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(channels, device=device, dtype=dtype)) if bias else None
@@ -103,9 +107,9 @@ class MonarchConv1d(nn.Module):
 
     def convolve(self, x: Tensor, kernel: Tensor) -> Tensor:
         """The convolution with a kernel (channels, kernel_size) computed elsewhere."""
-        sizes = x.shape[-len(self.lengths) :]
         if not is_traced():
-            self._check(x)
+            self._check(tensor(x, "a signal"), tensor(kernel, "a kernel"))
+        sizes = x.shape[-len(self.lengths) :]
         product = _times(self._spectrum(x), self._spectrum(kernel))
         full = self._signal(product)
         for axis, (n, m) in enumerate(zip(sizes, self.kernel_sizes, strict=True), start=-len(sizes)):
@@ -117,7 +121,12 @@ class MonarchConv1d(nn.Module):
                 full = full.narrow(axis, (m - 1) // 2 if self.mode == "same" else 0, n)
         return full
 
-    def _check(self, x: Tensor) -> None:
+    def _check(self, x: Tensor, kernel: Tensor) -> None:
+        if kernel.shape != self.kernel.shape or (x.dtype != kernel.dtype and not torch.is_autocast_enabled()):
+            raise ValueError(
+                f"a kernel for this layer has shape {tuple(self.kernel.shape)} and the dtype of the signal, "
+                f"{x.dtype}; got {tuple(kernel.shape)}, {kernel.dtype}."
+            )
         sizes = x.shape[-len(self.lengths) :]
         if (
             x.dim() <= len(self.lengths)
@@ -181,7 +190,9 @@ class MonarchConv2d(MonarchConv1d):
         dtype: torch.dtype | None = None,
     ) -> None:
         nn.Module.__init__(self)
-        self._set_up(channels, tuple(size), tuple(kernel_size or size), mode, bias, device, dtype)
+        size = pair(size, "the size of the images")
+        kernel = size if kernel_size is None else pair(kernel_size, "kernel_size")
+        self._set_up(channels, size, kernel, mode, bias, device, dtype)
 
 
 class SpectralAxis(nn.Module):

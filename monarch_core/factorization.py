@@ -16,6 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from . import checks
 from .diagonalization import simultaneous_eigenvectors
 from .linear_operator import LinearOperator, arrow, as_complex_if
 from .sizes import composite_size, near_sqrt
@@ -98,11 +99,14 @@ def factorize(M: Tensor, block_size: int | None = None, tolerance: float | None 
     >>> bool(torch.dist(factorize(M, block_size=4).to_dense(), M) < 1e-9 * M.norm())
     True
     """
-    if M.ndim != 2 or M.shape[0] != M.shape[1]:
+    if checks.tensor(M, "the argument of factorize", axes=2).shape[0] != M.shape[1]:
         raise ValueError(f"factorize takes one square matrix; got a tensor of shape {tuple(M.shape)}.")
     n = len(M)
-    b = near_sqrt(composite_size(n))[1] if block_size is None else block_size
-    if b < 1 or n % b:
+    checks.finite(M, "a matrix to factorise")
+    if not (M.is_floating_point() or M.is_complex()):
+        raise TypeError(f"a matrix to factorise is floating or complex; got dtype={M.dtype}.")
+    b = near_sqrt(composite_size(n))[1] if block_size is None else checks.whole(block_size, "block_size", 1)
+    if n % b:
         raise ValueError(f"the block size of a factorisation of size {n} divides {n}; got {b}.")
     tolerance = torch.finfo(M.dtype).eps ** 0.5 if tolerance is None else tolerance
     work = M.to(torch.complex128 if M.is_complex() else torch.float64)

@@ -9,6 +9,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from . import checks
+from .linear_operator import checked_dtype
 from .monarch import Monarch
 from .multiply import is_traced, multiply
 from .sizes import Blocks
@@ -45,7 +47,7 @@ class MonarchLinear(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if dtype is not None and dtype.is_complex:
+        if checked_dtype(dtype, False, "MonarchLinear").is_complex:
             raise TypeError(f"MonarchLinear is real; got dtype={dtype}. Use Monarch for a complex operator.")
         self.in_features, self.out_features = in_features, out_features
         self.operator = Monarch(in_features, out_features, blocks, rank, device=device, dtype=dtype)
@@ -67,13 +69,13 @@ class MonarchLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """M x + bias on the last axis of x."""
+        x = self.operator.checked_input(x)
         if self.bias is None:
             return self._product(x)
         # In evaluation a small operator has a dense form at hand; otherwise the bias rides along in the product.
         (K, J), size = self.operator.blocks, max(self.in_features, self.out_features)
         divides = self.in_features % K == 0 == self.out_features % J
-        known = not is_traced() and x.shape[-1] == self.in_features
-        if divides and known and (torch.is_grad_enabled() or size > Monarch.dense_limit):
+        if divides and not is_traced() and (torch.is_grad_enabled() or size > Monarch.dense_limit):
             return multiply(x, self.operator.R, self.operator.L, self.bias)
         y = self._product(x)
         return y + self.bias.to(y.dtype)
@@ -106,7 +108,9 @@ class MonarchLinear(nn.Module):
         Where a sub-block of the weight has less than the full rank, the spare rows of R start at random and those
         of L at zero: the matrix is the same, and unlike L = R = 0 it trains.
         """
-        out_features, in_features = weight.shape
+        out_features, in_features = checks.tensor(weight, "the weight of a linear layer", axes=2).shape
+        if bias is not None and (not isinstance(bias, nn.Parameter) or bias.shape != (out_features,)):
+            raise TypeError(f"the bias should be an nn.Parameter of {out_features} numbers; got {bias!r}.")
         new = cls(in_features, out_features, False, blocks, rank, device="meta", dtype=weight.dtype)
         if not weight.is_meta:  # a layer without values has nothing to project
             new.operator = Monarch.from_dense(weight, blocks, rank)
@@ -176,6 +180,7 @@ def param_groups(model: nn.Module, lr: float, weight_decay: float = 0.0) -> list
     >>> [(g["lr"], g["weight_decay"], len(g["params"])) for g in param_groups(layer, 1e-3, 0.1)]
     [(0.001, 0.0, 1), (0.008, 0.0125, 2)]
     """
+    checks.module(model, "param_groups")
     multiplier = {
         getattr(layer.operator, name): value
         for layer in model.modules()

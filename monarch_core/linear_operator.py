@@ -77,7 +77,7 @@ class LinearOperator(nn.Module, ABC):
 
     def forward(self, x: Tensor) -> Tensor:
         """A x, on the last axes of x."""
-        return self.multiply(self._expect(x, self.in_shape, "input"))
+        return self.multiply(self.checked_input(x))
 
     def adjoint(self, y: Tensor) -> Tensor:
         """A^H y, on the last axes of y."""
@@ -136,9 +136,15 @@ class LinearOperator(nn.Module, ABC):
         columns: Tensor = self(eye.reshape(-1, *self.in_shape))
         return columns.reshape(self.in_features, self.out_features).T
 
+    def checked_input(self, x: Tensor) -> Tensor:
+        """x, after making sure that it is one."""
+        return self._expect(x, self.in_shape, "input")
+
     def _expect(self, x: Tensor, shape: Shape, what: str) -> Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"{label(self)}: the {what} should be a tensor; got {type(x).__name__}.")
+        if not (x.is_floating_point() or x.is_complex()) and self.dtype != torch.bool:
+            raise TypeError(f"{label(self)}: the {what} should be floating or complex; got {x.dtype}.")
         # In a trace sizes are recorded values, which have no truth.
         if not is_traced() and x.shape[-len(shape) :] != shape:
             raise ValueError(
@@ -205,6 +211,7 @@ class Product(LinearOperator):
 
     def __init__(self, *links: LinearOperator) -> None:
         super().__init__()
+        check_operators(links, "a product")
         flat = [inner for link in links for inner in _links(link)]
         for at, (left, right) in enumerate(pairwise(flat)):
             if left.in_shape != right.out_shape:
@@ -332,6 +339,15 @@ def _added(tensors: list[Tensor]) -> Tensor:
     return reduce(torch.add, tensors)
 
 
+def check_operators(operators: Sequence[LinearOperator], what: str) -> None:
+    """At least one, and operators all of them."""
+    if not operators:
+        raise ValueError(f"{what} needs at least one operator; got none.")
+    for operator in operators:
+        if not isinstance(operator, LinearOperator):
+            raise TypeError(f"{what} is made of linear operators; got {type(operator).__name__}.")
+
+
 def common_dtype(operators: Sequence[LinearOperator]) -> torch.dtype:
     """The dtype that holds the entries of all of them."""
     return reduce(torch.promote_types, (operator.dtype for operator in operators))
@@ -373,6 +389,8 @@ def checked_dtype(dtype: torch.dtype | None, complex: bool, what: str) -> torch.
     """`dtype`, or the default, after making sure that `what` can live in it."""
     if dtype is None:
         return default_dtype(complex)
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype should be a torch.dtype, such as torch.float32; got {dtype!r}.")
     if complex and not dtype.is_complex:
         raise TypeError(f"{what} is complex; got dtype={dtype}. Pass torch.complex64 or torch.complex128.")
     if not (dtype.is_complex or dtype.is_floating_point):

@@ -26,8 +26,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad as zero_pad
 
+from . import checks
 from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype
-from .multiply import is_traced, multiply
+from .multiply import check_types, is_traced, multiply
 from .reordering import transposed_grid
 from .sizes import Blocks, resolve_blocks, resolve_rank
 
@@ -99,6 +100,7 @@ class Monarch(LinearOperator):
         cls, R: Tensor, L: Tensor, in_features: int | None = None, out_features: int | None = None
     ) -> Monarch:
         """The operator whose parameters are copies of R (K, J, r, I) and L (J, O, K, r), real or complex."""
+        R, L = checks.tensor(R, "the factor R"), checks.tensor(L, "the factor L")
         if R.ndim != 4 or L.ndim != 4 or L.shape[0::2] != R.shape[1::-1] or L.shape[3] != R.shape[2]:
             raise ValueError(
                 "the factors of a Monarch operator are R (K, J, r, I) and L (J, O, K, r) with the same K, J "
@@ -106,8 +108,8 @@ class Monarch(LinearOperator):
             )
         dtype = torch.promote_types(R.dtype, L.dtype)
         K, J, r, I = R.shape
-        in_features = K * I if in_features is None else in_features
-        out_features = J * L.shape[1] if out_features is None else out_features
+        in_features = K * I if in_features is None else checks.whole(in_features, "in_features")
+        out_features = J * L.shape[1] if out_features is None else checks.whole(out_features, "out_features")
         if (ceil(in_features / K), ceil(out_features / J)) != (I, L.shape[1]):
             raise ValueError(
                 f"factors with blocks=({K}, {J}) of sizes {I} and {L.shape[1]} belong to an operator "
@@ -124,9 +126,7 @@ class Monarch(LinearOperator):
         """The Monarch operator nearest to the matrix A (out_features x in_features) in the Frobenius norm."""
         from .projection import project
 
-        if not isinstance(A, Tensor) or A.ndim != 2:
-            raise TypeError(f"from_dense takes one matrix as a tensor; got {_described(A)}.")
-        out_features, in_features = A.shape
+        out_features, in_features = checks.tensor(A, "the argument of from_dense", axes=2).shape
         K, J = resolve_blocks(in_features, out_features, blocks, pad)
         rank = resolve_rank(in_features, out_features, (K, J), rank)
         padded = zero_pad(A.detach(), (0, -in_features % K, 0, -out_features % J))
@@ -136,6 +136,11 @@ class Monarch(LinearOperator):
     def scaled(self, left: Tensor | None = None, right: Tensor | None = None) -> Monarch:
         """A new operator diag(left) M diag(right): the diagonals fold into the factors."""
         (R, L), (K, J) = self.factors(), self.blocks
+        for diagonal, n in ((left, self.out_features), (right, self.in_features)):
+            if diagonal is not None and len(checks.tensor(diagonal, "a diagonal", axes=1)) != n:
+                raise ValueError(
+                    f"this side of the operator has {n} entries; the diagonal has {len(diagonal)}."
+                )
         if right is not None:
             R = R * zero_pad(right, (0, -self.in_features % K)).reshape(K, 1, 1, -1)
         if left is not None:
@@ -177,6 +182,7 @@ class Monarch(LinearOperator):
         dense = self._dense_for_inference()
         if dense is not None:
             x, dense = self._promoted(x, dense)
+            check_types(x, dense)
             return x @ dense.mT
         x, R, L = self._promoted(x, *self.factors())
         K, J = self.blocks
@@ -188,6 +194,7 @@ class Monarch(LinearOperator):
         dense = self._dense_for_inference()
         if dense is not None:
             y, dense = self._promoted(y, dense)
+            check_types(y, dense)
             return y @ dense.conj()
         # M^H is the Monarch product with the factors exchanged, between two transpositions of the grid:
         # conj L mixes l within each j, then conj R mixes j within each k.
@@ -236,10 +243,6 @@ class Monarch(LinearOperator):
     def extra_repr(self) -> str:
         structure = f"blocks={self.blocks}, rank={self.rank}, {self.dtype}"
         return f"{arrow(self)}, {structure}, {self.num_parameters:,} parameters"
-
-
-def _described(value: object) -> str:
-    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
 
 
 def _stored(factor: Tensor) -> Tensor:

@@ -61,11 +61,20 @@ def multiply(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Ten
     if not x.is_complex() and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
         low = torch.get_autocast_dtype(x.device.type)
         x, R, L, bias = x.to(low), R.to(low), L.to(low), None if bias is None else bias.to(low)
+    check_types(x, R)
     training = torch.is_grad_enabled() and any(t.requires_grad for t in (x, R, L))
     if x.numel() <= FEW_ELEMENTS["training" if training else "inference"]:
         return multiply_reference(x, R, L, bias)
     z: Tensor = _Multiply.apply(x.reshape(-1, x.shape[-1]), R, L, bias)[0]  # type: ignore[no-untyped-call]
     return z.view(*x.shape[:-1], z.shape[-1]) if x.dim() != 2 else z
+
+
+def check_types(x: Tensor, matrix: Tensor) -> None:
+    """Input and matrix have one dtype; products of torch would mix some of them in silence."""
+    if x.dtype != matrix.dtype and (x.is_meta or not torch.is_autocast_enabled(x.device.type)):
+        raise TypeError(
+            f"the input is {x.dtype}, the operator {matrix.dtype}; convert one of them with .to(dtype)."
+        )
 
 
 HALF_INSTRUCTIONS = {

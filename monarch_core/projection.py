@@ -13,6 +13,7 @@ from math import ceil, log2
 import torch
 from torch import Tensor
 
+from . import checks
 from .multiply import CHUNK_ELEMENTS
 from .sizes import Blocks, resolve_blocks, resolve_rank
 
@@ -37,6 +38,8 @@ def project(A: Tensor, blocks: Blocks | None = None, rank: int | None = None) ->
     >>> bool(projection_report(A, R, L).relative_error < 1e-6)
     True
     """
+    if checks.tensor(A, "a matrix to project").ndim < 2:
+        raise ValueError(f"a matrix to project has two axes or more; got shape {tuple(A.shape)}.")
     out_features, in_features = A.shape[-2:]
     K, J = resolve_blocks(in_features, out_features, blocks)
     rank = resolve_rank(in_features, out_features, (K, J), rank)
@@ -71,11 +74,7 @@ def truncate(A: Tensor, rank: int) -> tuple[Tensor, Tensor]:
         right, left = truncate(A.mT, rank)
         return left.mT, right.mT
     kept = min(rank, A.shape[-2])
-    scale = A.abs().amax((-2, -1), keepdim=True)
-    if not torch.isfinite(scale).all():
-        raise ValueError(
-            "a matrix with entries that are not finite (NaN or inf) has no nearest Monarch matrix."
-        )
+    scale = checks.finite(A.abs().amax((-2, -1), keepdim=True), "a matrix to project")
     A = A / scale.masked_fill(scale == 0, 1)
     U = _leading_space(A @ A.mH, kept)
     if kept == 1:  # a row times a matrix and a sum are far quicker for one vector than general products
@@ -163,6 +162,11 @@ class ProjectionReport:
 @torch.no_grad()
 def projection_report(A: Tensor, R: Tensor, L: Tensor) -> ProjectionReport:
     """Compare a matrix (..., out, in) with its projection: R (..., K, J, r, I) and L (..., J, O, K, r)."""
+    (*_, K, J, r, I), O = R.shape, L.shape[-3]
+    if L.shape[-4:] != (J, O, K, r) or A.shape[-2:] != (O * J, K * I):
+        raise ValueError(
+            f"R {tuple(R.shape)} and L {tuple(L.shape)} are not the factors of a matrix {tuple(A.shape)}."
+        )
     M = torch.einsum("...jlkr,...kjri->...ljki", L, R).reshape(A.shape)
     error, size = torch.linalg.vector_norm(A - M), torch.linalg.vector_norm(A)
     relative = (error / size).item() if size > 0 else error.item()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad as zero_pad
 
-from .linear_operator import LinearOperator, Product
+from .linear_operator import LinearOperator, Product, check_operators
 from .monarch import Monarch
 from .reordering import Permutation, Resize, Stride
 from .transforms.grid import GridMonarch
@@ -33,6 +33,7 @@ def in_pairs(operator: LinearOperator) -> LinearOperator:
     >>> torch.allclose(in_pairs(F)(torch.view_as_real(x)), torch.view_as_real(F(x)), atol=1e-5)
     True
     """
+    check_operators([operator], "a real form")
     return DenseInPairs(operator)
 
 

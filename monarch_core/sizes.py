@@ -1,17 +1,10 @@
 """How a size is cut into blocks: default block counts, prime sizes, and the padding rule."""
 
 from math import ceil, isqrt
-from operator import index
+
+from .checks import whole
 
 Blocks = int | tuple[int, int]
-
-
-def whole(value: int, what: str) -> int:
-    """`value` as an int, whatever integer type it has; a TypeError for anything else."""
-    try:
-        return index(value)
-    except TypeError:
-        raise TypeError(f"{what} should be a whole number; got {value!r}.") from None
 
 
 def near_sqrt(n: int) -> tuple[int, int]:
@@ -55,7 +48,7 @@ def resolve_blocks(
     """
     if blocks is None:
         return near_sqrt(composite_size(in_features, pad))[0], near_sqrt(composite_size(out_features, pad))[1]
-    in_features, out_features = whole(in_features, "in_features"), whole(out_features, "out_features")
+    in_features, out_features = whole(in_features, "in_features", 1), whole(out_features, "out_features", 1)
     K, J = block_pair(blocks)
     if not (1 <= K <= in_features and 1 <= J <= out_features):
         raise ValueError(
@@ -74,7 +67,7 @@ def block_pair(blocks: Blocks) -> tuple[int, int]:
     pair = tuple(blocks) if isinstance(blocks, (tuple, list)) else (blocks, blocks)
     if len(pair) != 2:
         raise ValueError(f"blocks is one number or a pair (K, J); got {blocks!r}.")
-    return whole(pair[0], "the number of blocks of R"), whole(pair[1], "the number of blocks of L")
+    return whole(pair[0], "the number of blocks of R", 1), whole(pair[1], "the number of blocks of L", 1)
 
 
 def resolve_rank(
@@ -84,6 +77,4 @@ def resolve_rank(
     K, J = blocks
     if rank is None:
         return ceil(min(in_features, out_features) / (K * J))
-    if whole(rank, "the rank of a Monarch operator") < 1:
-        raise ValueError(f"the rank of a Monarch operator is at least 1; got {rank}.")
-    return rank
+    return whole(rank, "the rank of a Monarch operator", 1)

@@ -1,7 +1,9 @@
-"""What training does to a slice at random: shifts of the field of view, turns of the phase."""
+"""What training does to a slice at random: shifts and flips of the field of view, turns of the phase, noise."""
 
 import torch
 from torch import Tensor
+
+from data.scans.sense import sample
 
 
 def shifted(kspace: Tensor, maps: Tensor, target: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -31,3 +33,29 @@ def turned(kspace: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     angle = 2 * torch.pi * torch.rand(len(kspace))
     phase = torch.polar(torch.ones_like(angle), angle).to(kspace)
     return kspace * phase[:, None, None, None], target * phase[:, None, None]
+
+
+def flipped(*fields: Tensor) -> tuple[Tensor, ...]:
+    """Mirror a whole batch along each of the last two axes, or not, at random; all the fields alike.
+
+    Index n // 2 is the centre of an axis and stays where it is: k-space, maps, images and masks flip in the same way.
+
+    >>> ky = torch.tensor([[-2, -1, 0, 1]])
+    >>> {tuple(flipped(ky)[0][0].tolist()) for _ in range(50)} == {(-2, -1, 0, 1), (-2, 1, 0, -1)}
+    True
+    """
+    for axis in (-2, -1):
+        if torch.rand(()) < 0.5:
+            fields = tuple(field.flip(axis).roll(1 - field.shape[axis] % 2, axis) for field in fields)
+    return fields
+
+
+def noisier(kspace: Tensor, mask: Tensor, noise: float) -> Tensor:
+    """Add complex noise to the samples: of up to `noise` times the median of |samples|, which is mostly noise.
+
+    Half of the slices stay as they are. The target does not change: the method learns noise levels that its
+    scans do not have.
+    """
+    level = torch.stack([one[one != 0].abs().median() for one in sample(kspace, mask)])
+    level = level * noise * (torch.rand(len(kspace)) * (torch.rand(len(kspace)) < 0.5)).to(level)
+    return kspace + level[:, None, None, None] * torch.randn_like(kspace)

@@ -14,6 +14,7 @@ from mri.models import MODELS
 
 Loss = Literal["l1", "squared", "mixed", "magnitude", "quality"]
 Recipe = Literal["tuned", "paper"]
+Supervision = Literal["full", "self", "zero-shot"]
 
 RECIPES: dict[str, dict[str, Any]] = {
     "paper": {
@@ -86,10 +87,17 @@ class TrainConfig(DataOptions, ExperimentConfig):
     package: ClassVar[str] = "mri"
     registry: ClassVar[Registry] = MODELS
     aliases: ClassVar[Mapping[str, str]] = {"n_train": "num_train"}
+    presets_by: ClassVar[str] = "model"
     placement: ClassVar[frozenset[str]] = ExperimentConfig.placement | {"data"}
 
     model: str = "msense"
     """The method."""
+    supervision: Supervision = "full"
+    """full: the loss compares images with fully sampled ones. self: no ground truth is used; each scan is sampled
+    once, at --acc, some of its samples are held back at random in every step, and the loss is the misfit there.
+    zero-shot: the same on the scan that --scan names, with a third set of its samples to tell when to stop."""
+    scan: str | None = None
+    """With --supervision zero-shot: the scan to be reconstructed, of whatever split."""
     samples: int | None = None
     """One budget whatever the number of scans: slices seen in the whole run. The number of epochs follows from it,
     and --epochs does nothing."""
@@ -113,6 +121,11 @@ class TrainConfig(DataOptions, ExperimentConfig):
     """How the learning rate changes over the run. (default: the recipe's)"""
     shift: float = 0.0
     """Random shifts of the field of view in training, up to this share of it in either direction (at most 0.5)."""
+    flip: bool = False
+    """Mirror training batches along ky and kz at random."""
+    noise: float = 0.0
+    """Add noise to the samples of half the training slices, of up to this many times their median magnitude, so that
+    the method learns noise levels that its scans do not have; the target stays."""
     turn: bool = False
     """Turn the phase of each training slice by a random angle. Linear methods do not change; a network learns that
     the phase of a scan is arbitrary."""
@@ -125,10 +138,16 @@ class TrainConfig(DataOptions, ExperimentConfig):
         super().__post_init__()
         at_least(self, 1, "masks", "val_slices", "knees")
         at_least(self, 1, "num_train", "slices", "samples", remedy="; leave it out for all")
-        at_least(self, 0, "similarity")
+        at_least(self, 0, "similarity", "noise")
         above(self, 0, "minutes")
         if not 0 <= self.shift <= 0.5:
             raise UserError(f"--shift is a share of the field of view from 0 to 0.5, not {self.shift}.")
+        if self.supervision != "full":
+            settle(self, mixed_acc=None)  # a preset may name several, but a scan is sampled once
+        if (self.scan is not None) != (self.supervision == "zero-shot"):
+            raise UserError(
+                "--supervision zero-shot and --scan NAME go together: NAME is the scan to reconstruct."
+            )
 
     def label(self) -> str:
         return f"acc{self.acc:g}-n{self.num_train or 'all'}-{super().label()}"
@@ -209,11 +228,19 @@ class EvalConfig(T2Options):
     out: Path | None = None
     """Folder for tables, figures and volumes (default: results/ beside the runs)."""
     data: Path | None = None
-    """Where the data are now, if they have moved since training."""
+    """Where the data are now, if they have moved since training; or another data set to score the runs on."""
+    cross: list[Path] | None = None
+    """Data sets, as in --cross FOLDER,FOLDER: score every run on each, and print one table, trained on rows, scored on
+    columns, instead of all others."""
+    accs: list[float] | None = None
+    """Accelerations to score at (default: those that each run was trained on)."""
     figures: bool = True
     """Draw reconstructions and learned transforms; --figures false leaves them out."""
     export: Literal["none", "nifti"] = "none"
     """Write the reconstructed volumes of the scored scans too."""
+    uncertainty: bool = False
+    """Calibrate the uncertainty of every method that gradients trained on the validation scans of its data, keep that
+    beside its weights for mri.reconstruct --uncertainty, and report how often it holds on the scored scans."""
     threads: int | None = None
     """CPU threads (default: all)."""
 
@@ -247,6 +274,9 @@ class ReconstructConfig(T2Options):
     """How --acc samples with --model; weights know their own."""
     slices: str | None = None
     """Slices to reconstruct, as in 100:164: from the first up to the last, which is left out, counting from 0."""
+    uncertainty: bool = False
+    """Also write OUT-uncertainty.nii.gz: half the width of an interval that holds the magnitude in 90 % of the voxels.
+    The weights must have been calibrated by mri.eval --uncertainty; eight more reconstructions."""
     threads: int | None = None
     """CPU threads (default: all)."""
 

@@ -20,7 +20,23 @@ def evaluate(config: EvalConfig) -> None:
     runs = [each for each in finished_runs(TrainConfig, folder) if (config.only or "") in each.name]
     if not runs:
         raise UserError(f"no finished run in {folder} has {config.only!r} in its name.")
-    report(runs, config.out or folder / "results", config)
+    place = config.out or folder / "results"
+    if config.cross:
+        _cross(runs, config.cross, place, config)
+    else:
+        report(runs, place, config)
+
+
+def _cross(runs: Sequence[FinishedRun], roots: Sequence[Path], folder: Path, config: EvalConfig) -> None:
+    import torch
+
+    from lab.console import say_written
+    from lab.table import publish
+    from mri.cross import cross_table
+
+    torch.set_num_threads(config.threads or torch.get_num_threads())
+    table = cross_table(runs, roots, config.split, folder / "scores", config.accs)
+    say_written(folder, publish({"cross": table}, folder))
 
 
 def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> None:
@@ -43,6 +59,7 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     from lab.console import say, say_written
     from lab.files import write_text
     from lab.table import publish
+    from mri.coverage import coverage_figure, coverage_table
     from mri.figures import figures
     from mri.report import write
     from mri.scores import score_runs
@@ -62,14 +79,18 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     for scan in scans if config.t2 else ():
         if scan.num_echoes == 2:
             timing_of(scan, config)  # what is missing is asked for before the work
-    results = score_runs(runs, scans, mask, folder / "scores")
+    results = score_runs(runs, scans, mask, folder / "scores", config.accs)
     tables = results_tables(results, data, config.against)
     pictures: list[Path] = []
     if config.t2:
         tables["t2"], pictures = t2_results(results, scans, mask, config, folder, data)
+    if config.uncertainty:
+        tables["uncertainty"] = coverage_table(results, scans, mask, data)
     written = [*publish(tables, folder), *pictures]
     write_text(folder / "per_scan.csv", per_scan_csv(results))
     written.append(folder / "per_scan.csv")
+    if config.uncertainty and config.figures:
+        written.append(coverage_figure(results, scans[0], mask, folder))
     if config.figures:
         written += figures(results, scans[0], mask, folder, scans[0].origin)
         path = folder / "report.html"

@@ -1,6 +1,6 @@
 """Loss and scores in training."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from data.masks.pool import draw
 from data.scans.sense import sample
 from data.scans.slices import Slice
 from lab.experiment import Experiment
-from mri.augment import shifted, turned
+from mri.augment import flipped, noisier, shifted, turned
 from mri.config import Loss, TrainConfig
 from mri.losses import penalty, slice_ssim
 from mri.models.parts.method import Method
@@ -24,6 +24,8 @@ class Reconstruction(Experiment):
     config: TrainConfig
     model: Method
     masks: Tensor
+    unit: ClassVar[str] = "of the target's variance"
+    """What the validation error is measured in."""
 
     def __init__(
         self, model: Method, config: TrainConfig, masks: Tensor, validation_masks: dict[str, Tensor]
@@ -43,6 +45,10 @@ class Reconstruction(Experiment):
             kspace, maps, target = shifted(kspace, maps, target, self.config.shift)
         if self.config.turn:
             kspace, target = turned(kspace, target)
+        if self.config.flip:
+            kspace, maps, target = flipped(kspace, maps, target)
+        if self.config.noise:
+            kspace = noisier(kspace, mask, self.config.noise)
         image = self.model(sample(kspace, mask), maps, mask, batch.echo)
         return penalty(cast(Loss, self.config.loss), image, target, self.config.similarity)
 

@@ -90,6 +90,29 @@ def draw_reconstructions(
         return plot.save(figure, path)
 
 
+def draw_uncertainty(
+    path: Path, truth: Complex, image: Complex, width: NDArray[np.float32], title: str, aspect: float = 1.0
+) -> Path:
+    """A slice (ky, kz) beside its error and the half-width that says how large the error may be, on one scale."""
+    reference = np.abs(truth)
+    top = float(np.quantile(reference, 0.999))
+    error = np.abs(np.abs(image) - reference)
+    most = float(np.quantile(width, 0.995))
+    with plot.style():
+        figure, ((first, second, third, last),) = plot.figure(1, 4, width=2.2, height=2.6)
+        figure.suptitle(title)
+        plot.show_image(
+            first, np.abs(image), title="reconstruction", vmin=0, vmax=top, cmap=plot.IMAGE_MAP, aspect=aspect
+        )
+        options: dict[str, Any] = {"vmin": 0, "vmax": most, "cmap": plot.ERROR_MAP, "aspect": aspect}
+        plot.show_image(second, error, title="error", **options)
+        plot.show_image(third, width, title="half-width", **options)
+        plot.show_image(
+            last, error > width, title="error above it", vmin=0, vmax=1, cmap=plot.IMAGE_MAP, aspect=aspect
+        )
+        return plot.save(figure, path)
+
+
 def draw_learned(path: Path, name: str, learned: LearnedTransform, density: Tensor, title: str) -> Path:
     """The weight that a learned transform gives each frequency and its point spread function, beside SENSE's.
 

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from data.scans.sense import Sense
 from mri.config import Loss
 from mri.ssim import K1, K2, RADIUS, SIGMA
 
@@ -71,3 +72,16 @@ def _window(length: int, like: Tensor) -> Tensor:
     distance = (offsets - RADIUS).to(like.dtype)
     window = torch.exp(-0.5 * (distance / SIGMA) ** 2).where(distance.abs() <= RADIUS, 0.0)
     return window / window.sum(1, keepdim=True)
+
+
+def misfit(image: Tensor, kspace: Tensor, maps: Tensor, weights: Tensor) -> Tensor:
+    """How far what the coils would measure of an image is from what they measured: for each slice
+
+        sum w |A x - y|^2 / sum w,     in units of the mean energy of y there,
+
+    with image (batch, ky, kz), k-space and maps (batch, coils, ky, kz) and weights w (batch, ky, kz), 0 where nothing
+    is compared.
+    """
+    error = (weights[:, None] * (Sense(maps)(image) - kspace).abs().square()).sum((1, 2, 3))
+    energy = (weights[:, None] * kspace.abs().square()).sum((1, 2, 3))
+    return error / energy.clamp_min(torch.finfo(energy.dtype).tiny)

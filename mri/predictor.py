@@ -52,7 +52,7 @@ class Predictor:
         wanted = range(scan.num_slices) if slices is None else slices
         volume = np.empty((len(wanted), *plane), np.complex64)
         for first in range(0, len(wanted), SLICES_AT_ONCE):
-            read = [scan.read(index, echo) for index in wanted[first : first + SLICES_AT_ONCE]]
+            read = [scan.checked(index, echo) for index in wanted[first : first + SLICES_AT_ONCE]]
             kspace = torch.stack([one[0] for one in read]).to(self.device) / scan.scale
             maps = torch.stack([one[1] for one in read]).to(self.device)
             masks = measured(kspace) if mask is None else mask.to(self.device).expand(len(read), -1, -1)

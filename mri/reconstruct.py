@@ -36,12 +36,16 @@ def reconstruct(config: ReconstructConfig) -> None:
     say(f"{sampled}; coil maps {scan.maps_are}")
     if config.t2:
         timing_of(scan, config)
+    if config.uncertainty:
+        _check_uncertainty(config, scan, predictor)
     slices = _slices(config, scan)
     _require_memory(scan, len(slices))
     images = [_echo(predictor, scan, echo, mask, slices) for echo in range(scan.num_echoes)]
     name, first = predictor.header["model"], slices[0]
     path = write_volume(config.out, np.stack(images, -1), scan, config.part, first=first, what=name)
     say(f"wrote {path}: {name}, {sampled}")
+    if config.uncertainty:
+        _write_uncertainty(config, scan, predictor, mask)
     if config.t2:
         _write_t2(config, scan, images, first)
 
@@ -141,6 +145,33 @@ def _echo(predictor: "Predictor", scan: "Scan", echo: int, mask: "Tensor | None"
         scores = [f"{METRICS[key].title} {METRICS[key].shown(value)}" for key, value in found]
         say(f"echo {echo + 1}, against full sampling: {', '.join(scores)}")
     return image
+
+
+def _check_uncertainty(config: ReconstructConfig, scan: "Scan", predictor: "Predictor") -> None:
+    """Refuse before the work, not after it."""
+    from mri.uncertainty import kept_factor
+
+    if config.weights is None or config.slices is not None:
+        raise UserError(
+            "--uncertainty needs --weights that mri.eval calibrated, and whole scans, without --slices."
+        )
+    acc = float(predictor.header["acc"]) if config.acc is None else config.acc
+    kept_factor(config.weights.parent, scan.sampling.acceleration if scan.undersampled else acc)
+
+
+def _write_uncertainty(
+    config: ReconstructConfig, scan: "Scan", predictor: "Predictor", mask: "Tensor | None"
+) -> None:
+    from lab.console import say
+    from lab.progress import Progress
+    from mri.uncertainty import PARTS, half_width
+    from mri.volumes import write_nifti
+
+    assert config.weights is not None
+    with Progress(PARTS * scan.num_slices * scan.num_echoes, "uncertainty", unit="slice") as progress:
+        widths, nearest = half_width(predictor, scan, mask, config.weights.parent, progress.advance)
+    path = config.out.with_name(f"{config.out.name.partition('.')[0]}-uncertainty.nii.gz")
+    say(f"wrote {write_nifti(path, widths, scan)}: half-widths, calibrated at acceleration {nearest:g}")
 
 
 def _write_t2(config: ReconstructConfig, scan: "Scan", images: "list[Complex]", first: int) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -14,7 +14,7 @@ from data.masks.spec import Kind
 from data.scans.scan import Scan
 from lab.files import content_hash, kept
 from lab.progress import Progress
-from lab.runs import FinishedRun, rows
+from lab.runs import FinishedRun, Row, rows
 from mri.config import TrainConfig
 from mri.metrics import METRICS, quality
 from mri.models import BASELINE, MODELS, build
@@ -67,35 +67,69 @@ class Result:
         """A metric of one echo, by scan."""
         return {row["scan"]: row[metric] for row in self.scores if row["echo"] == echo}
 
+    def with_scans_of(self, other: "Result") -> "Result":
+        """This row with the scores of another, of other scans, for the seeds that both have."""
+        by_seed = {
+            seed: [*self.by_seed[seed], *other.by_seed[seed]]
+            for seed in self.by_seed
+            if seed in other.by_seed
+        }
+        return replace(self, by_seed=by_seed)
+
     def predictor(self, plane: tuple[int, int]) -> Predictor:
         """The method in use: that of its last seed."""
         return load(self.runs[-1].weights) if self.runs else Predictor(build(self.model, plane))
 
 
-def score_runs(runs: Sequence[FinishedRun], scans: Sequence[Scan], kind: Kind, folder: Path) -> list[Result]:
-    """The scores of all runs, by row, and of the baseline at every acceleration; they are kept in `folder`."""
-    trained = rows((run for run in runs if run.model != BASELINE), TrainConfig, apart=("acc", "num_train"))
-    accelerations = sorted({acc for run in runs for acc in scored_at(run)})
+def score_runs(
+    runs: Sequence[FinishedRun],
+    scans: Sequence[Scan],
+    kind: Kind,
+    folder: Path,
+    accs: Sequence[float] | None = None,
+) -> list[Result]:
+    """The scores of all runs, by row, and of the baseline at every acceleration; they are kept in `folder`.
+
+    A run is scored at the accelerations it was trained on, or at `accs`; one of --supervision zero-shot on its own scan
+    alone, and such runs of several scans make one row.
+    """
+    apart = ("acc", "num_train", "scan")
+    trained = rows((run for run in runs if run.model != BASELINE), TrainConfig, apart=apart)
+    accelerations = sorted({acc for run in runs for acc in accs or scored_at(run)})
     masks = {acc: evaluation_masks(scans, acc, kind) for acc in accelerations}
-    volumes = len(accelerations) + sum(len(scored_at(run)) for row in trained for run in row.runs)
-    slices = sum(scan.num_slices * scan.num_echoes for scan in scans)
-    results = []
-    with Progress(volumes * slices, "scoring", unit="slice") as progress:
+    wanted = [(row, accs or scored_at(row.runs[0]), _concerned(row, scans)) for row in trained]
+    slices = sum(len(row.runs) * len(at) * _slices(concerned) for row, at, concerned in wanted)
+    results: dict[tuple[str, float, int], Result] = {}
+    with Progress(slices + len(accelerations) * _slices(scans), "scoring", unit="slice") as progress:
         for acc in accelerations:
             baseline = Predictor(build(BASELINE, plane_of(list(scans))))
             scores = _scores(baseline, "untrained", scans, masks[acc], folder, progress)
-            results.append(Result(BASELINE, BASELINE, acc, 0, {0: scores}))
-        for row in trained:
-            num_train = len(row.runs[0].manifest["data"]["train"])
-            found: dict[float, dict[int, Scores]] = {acc: {} for acc in scored_at(row.runs[0])}
-            for run in row.runs:
-                predictor, content = load(run.weights), content_hash(run.weights)
-                for acc, by_seed in found.items():
-                    by_seed[run.seed] = _scores(predictor, content, scans, masks[acc], folder, progress)
-            for acc, by_seed in found.items():
-                results.append(Result(row.label, row.model, acc, num_train, by_seed, row.runs))
+            results[BASELINE, acc, 0] = Result(BASELINE, BASELINE, acc, 0, {0: scores})
+        for row, at, concerned in (each for each in wanted if each[2]):
+            num_train = 0 if row.config.get("scan") else len(row.runs[0].manifest["data"]["train"])
+            loaded = {run.seed: (load(run.weights), content_hash(run.weights)) for run in row.runs}
+            for acc in at:
+                by_seed = {
+                    seed: _scores(predictor, content, concerned, masks[acc], folder, progress)
+                    for seed, (predictor, content) in loaded.items()
+                }
+                made = Result(row.label, row.model, acc, num_train, by_seed, row.runs)
+                key = row.label, acc, num_train
+                results[key] = results[key].with_scans_of(made) if key in results else made
     order = list(MODELS)
-    return sorted(results, key=lambda one: (one.acc, order.index(one.model), one.label, one.num_train))
+    return sorted(
+        results.values(), key=lambda one: (one.acc, order.index(one.model), one.label, one.num_train)
+    )
+
+
+def _concerned(row: Row, scans: Sequence[Scan]) -> list[Scan]:
+    """The scans that a row is scored on: all, or the one that it was trained to reconstruct."""
+    own = row.config.get("scan")
+    return [scan for scan in scans if own in (None, scan.scan_id)]
+
+
+def _slices(scans: Sequence[Scan]) -> int:
+    return sum(scan.num_slices * scan.num_echoes for scan in scans)
 
 
 def scored_at(run: FinishedRun) -> list[float]:

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 from torch.utils.data import Subset
 
-from data.scans.reader import load_scans
+from data.scans.reader import FORMATS, load_scans
 from data.scans.scan import Scan
 from data.scans.selection import Selection
 from data.scans.skm_tea.format import ROOT_VARIABLE, read_annotations
 from data.scans.skm_tea.layout import SPLITS, annotation_path
 from data.scans.slices import Slice, SliceDataset
 from lab.console import say
-from lab.errors import UserError
+from lab.errors import UserError, nearest
 from lab.files import fingerprint
 from lab.paths import datasets_dir
-from mri.config import DataOptions
+from mri.config import DataOptions, TrainConfig
 
 
 @dataclass
@@ -40,6 +40,21 @@ class Source:
                 say(report)
         return self._loaded[key].scans
 
+    def scan(self, name: str) -> Scan:
+        """The scan of this name, in whatever split it is."""
+        found = {scan.scan_id: scan for split in self.splits for scan in self.scans(split)}
+        if name not in found:
+            known = ", ".join(sorted(found))
+            raise UserError(
+                f"there is no scan {name!r} in {self.root}{nearest(name, found)}; it has {known}."
+            )
+        return found[name]
+
+    @property
+    def splits(self) -> list[str]:
+        """The splits that the folder has."""
+        return [split for split in SPLITS if any(form.owns_folder(self.root, split) for form in FORMATS)]
+
     def describe(self, train: list[Scan], validation: list[Scan]) -> dict[str, Any]:
         """What the manifest of a run keeps of its data.
 
@@ -52,7 +67,7 @@ class Source:
             "train": [scan.scan_id for scan in train],
             "validation": [scan.scan_id for scan in validation],
             "plane": list(plane_of(train)),
-            "source": f"{kind} {_told_apart(self.scans('train'), validation)}",
+            "source": f"{kind} {_told_apart(self.scans('train') if 'train' in self.splits else [], validation)}",
             "fingerprint": _told_apart(train, validation),
         }
 
@@ -72,9 +87,12 @@ class Samples(NamedTuple):
     validation: SliceDataset | Subset[Slice]
 
 
-def samples(options: DataOptions, source: Source) -> Samples:
+def samples(options: TrainConfig, source: Source) -> Samples:
     """What a run learns from and what it is validated on."""
-    train, validation = source.scans("train", options.num_train), source.scans("val")
+    if options.scan is not None:
+        train = validation = [source.scan(options.scan)]
+    else:
+        train, validation = source.scans("train", options.num_train), source.scans("val")
     per_scan = options.slices and options.slices * len(train)
     return Samples(
         train,
@@ -108,7 +126,7 @@ def find_source(options: DataOptions) -> Source:
                 )
             raise UserError(f"{flag} names {named}, but there is no such folder.")
         source = Source(Path(named), options.skip_bad)
-        say(f"data: {source.scans('train')[0].origin}, in {named}")
+        say(f"data: {source.scans((source.splits or ['train'])[0])[0].origin}, in {named}")
         return source
     say(
         f"no --data and no {ROOT_VARIABLE}: using the built-in SYNTHETIC KNEES (simulated anatomy, coils, "

@@ -1,10 +1,10 @@
 """`python -m mri.table`: train what both tables of the paper need, then make them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lab.cli import main
-from lab.config import run_of_table
+from lab.config import defaults, run_of_table
 from lab.errors import UserError
 from mri.config import EvalConfig, TableConfig, TrainConfig
 from mri.models import BASELINE, MODELS
@@ -26,7 +26,10 @@ def table(config: TableConfig) -> None:
 
 
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
-    """The options of every run: few-shot runs of the methods that learn, then methods x accelerations."""
+    """The options of every run: few-shot runs of the methods that learn, then methods x accelerations.
+
+    A method with a preset of its own takes from it what the table was not told otherwise.
+    """
     from lab.presets import read_preset
 
     usual = {} if config.preset == "auto" else read_preset(config.app, config.preset)
@@ -39,11 +42,24 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
     for model, acc, n in dict.fromkeys([*few, *full]):
         own = MODELS[model].defaults.keys() - config.options.keys()
         options = {key: value for key, value in usual.items() if key in own}
+        setting = own_preset(config, model, usual) | _accelerations(config, acc)
         for seed in range(config.seed, config.seed + config.seeds):
             at = "mixed" if acc is None else f"acc{acc:g}"
             name = f"{config.prefix}-{model}-{at}-n{n or 'all'}-seed{seed}"
-            setting = {"num_train": n, "seed": seed, "name": name, **_accelerations(config, acc)}
-            yield run_of_table(config, TrainConfig, model, options, **setting)
+            chosen = {**setting, "num_train": n, "seed": seed, "name": name}
+            yield run_of_table(config, TrainConfig, model, options, **chosen)
+
+
+def own_preset(config: TableConfig, model: str, usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of training from the preset of one model, but for those that the table was given."""
+    from lab.paths import presets_dir
+    from lab.presets import read_preset
+
+    if not (presets_dir(config.app) / model / f"{config.preset}.yaml").is_file():
+        return {}
+    values = read_preset(f"{config.app}/{model}", config.preset)
+    unsaid = defaults(TrainConfig, model) | dict(usual)
+    return {key: value for key, value in values.items() if getattr(config, key) == unsaid[key]}
 
 
 def _mixed(config: TableConfig) -> list[str]:

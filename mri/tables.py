@@ -69,11 +69,12 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
         row = _setting(result)
         for echo in result.echoes:
             for name in METRICS:
-                mine, others = result.values(name, echo), references[result.acc].values(name, echo)
-                theirs = [others[scan] for scan in mine]
+                mine, known = result.values(name, echo), references[result.acc].values(name, echo)
+                theirs = [known[scan] for scan in mine]
                 row[f"{name}_{echo}"] = Score.of(a - b for a, b in zip(mine.values(), theirs, strict=True))
-                chance = p_value(list(mine.values()), theirs) if name == tested else None
-                row[f"p_{echo}"] = None if chance is None else f"{chance:.2g}"
+                if name == tested:
+                    chance = p_value(list(mine.values()), theirs)
+                    row[f"p_{echo}"] = None if chance is None else f"{chance:.2g}"
         table.rows.append(row)
     return table
 

@@ -6,7 +6,13 @@ from lab.cli import main
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
+    from lightning.pytorch import Callback
+    from torch import Tensor
+
     from lab.plan import Plan
+    from mri.experiment import Reconstruction
+    from mri.models.parts.method import Method
+    from mri.sources import Samples
 
 
 def train(config: TrainConfig) -> dict[str, float]:
@@ -18,9 +24,9 @@ def train(config: TrainConfig) -> dict[str, float]:
     from lab.console import say
     from lab.run import Run
     from lab.trainer import fit, prepare
-    from mri.experiment import Reconstruction, header
+    from mri.experiment import header
     from mri.models import MODELS, build
-    from mri.sampling import evaluation_masks, mask_spec, training_masks
+    from mri.sampling import mask_spec, training_masks
     from mri.search import choose
     from mri.sources import find_source, plane_of, samples
 
@@ -41,18 +47,39 @@ def train(config: TrainConfig) -> dict[str, float]:
             words = ", ".join(f"{name.replace('_', ' E')} {value:g}" for name, value in best.items())
             say(f"{config.model}: best on the training scans: {words}")
         if MODELS[config.model].learned:
-            fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
-            experiment = Reconstruction(method, config, masks, fixed)
+            experiment = supervised(method, config, masks, data)
             parts = data.train, data.validation
             budget = Budget.of(config.minutes, lambda: measure(experiment, *parts, collate=collate))
             plan = plan_of(config, len(data.train))
-            best = fit(experiment, *parts, folder, collate=collate, plan=plan, budget=budget)
-            say(f"best validation error {best['error']:.5f} of the target's variance (epoch {best['epoch']})")
+            stopping = early_stopping(config.epochs if plan is None else plan.epochs) if config.scan else []
+            how = {"collate": collate, "plan": plan, "budget": budget, "callbacks": stopping}
+            best = fit(experiment, *parts, folder, **how)
+            say(f"best validation error {best['error']:.5f} {experiment.unit} (epoch {best['epoch']})")
         else:
             weights.save(folder.weights, method, {**header(method, config), "best": best})
             folder.update(status="finished", best=best)
         say("python -m mri.eval scores the finished runs on the test scans")
     return best
+
+
+def supervised(method: "Method", config: TrainConfig, masks: "Tensor", data: "Samples") -> "Reconstruction":
+    """What the method is trained on: fully sampled images, or held-back samples of undersampled scans."""
+    from mri.experiment import Reconstruction
+    from mri.sampling import evaluation_masks
+    from mri.supervision import SelfSupervised, reserve
+
+    fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
+    if config.supervision == "full":
+        return Reconstruction(method, config, masks, fixed)
+    own = evaluation_masks(data.train_scans, config.acc, config.mask)
+    return SelfSupervised(method, config, own | fixed, reserve(fixed, method.density))
+
+
+def early_stopping(epochs: int) -> "list[Callback]":
+    """Stop when the validation error has not fallen for a third of the run; the best weights are kept anyway."""
+    from lightning.pytorch.callbacks import EarlyStopping
+
+    return [EarlyStopping("error", patience=max(2, epochs // 3))]
 
 
 def plan_of(config: TrainConfig, slices: int) -> "Plan | None":

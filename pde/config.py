@@ -1,5 +1,6 @@
 """Options of the commands; nothing here needs torch."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -84,6 +85,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
     package: ClassVar[str] = "pde"
     registry: ClassVar[Registry] = MODELS
     presets_by: ClassVar[str] = "problem"
+    unset_by: ClassVar[Mapping[str, str]] = {"resolution": "data"}  # a file has a resolution of its own
     placement: ClassVar[frozenset[str]] = ExperimentConfig.placement | {"data"}
     group: ClassVar[str] = "training"
 

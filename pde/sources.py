@@ -52,8 +52,10 @@ class Split:
         return {"input_names": list(inputs), "field_names": list(self.train.names), "interval": interval}
 
     def load(self, part: Fields) -> Samples:
-        """All samples of a part at once, at the resolution asked for."""
-        return samples_of(part, self.problem)
+        """All samples of a part at once, at the resolution asked for; those that teach nothing are refused."""
+        samples = samples_of(part, self.problem)
+        _refuse_empty(part, samples)
+        return samples
 
     def describe(self) -> dict[str, Any]:
         """What a run's manifest says of its data."""
@@ -61,6 +63,22 @@ class Split:
         ranges = {name: [part.samples.start, part.samples.stop] for name, part in parts.items()}
         origin = "simulated" if self.config.data is None else "file"
         return {**self.train.describe(), "origin": origin, "samples": ranges}
+
+
+def _refuse_empty(part: Fields, samples: Samples) -> None:
+    """Errors are relative to a sample's size, and fields are divided by their spread: neither may be zero."""
+    sizes = samples.wanted.abs().flatten(1).amax(1)
+    if (zero := (sizes == 0).nonzero()).numel():
+        raise UserError(
+            f"{part.path}: sample {part.samples[int(zero[0])]} is zero throughout; give a file without such samples."
+        )
+    for names, values in ((part.inputs if part.static else (), samples.given), (part.names, samples.wanted)):
+        for name, field in zip(names, values.unbind(-1), strict=False):
+            if len(part) > 1 and field.min() == field.max():
+                raise UserError(
+                    f"{part.path}: {name} is {float(field.max()):g} everywhere, so that it teaches nothing; "
+                    "give another file, or leave the field out."
+                )
 
 
 def open_samples(path: Path, problem: Problem, told: Told | None = None) -> Fields:

@@ -1,5 +1,6 @@
 """From finished runs to the scores of every test sequence, kept once computed."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -49,7 +50,8 @@ class Result:
     def tokens_per_second(self) -> float:
         """Tokens that training reads per second, the mean of the runs."""
         tokens = self.steps * self.row.config["batch_size"] * self.row.config["context"]
-        return tokens / fmean(self.seconds)
+        seconds = fmean(self.seconds)
+        return tokens / seconds if seconds else math.nan  # a run too short for the clock
 
     @property
     def is_budgeted(self) -> bool:
@@ -133,7 +135,7 @@ def time_to_reach(result: Result, other: Result) -> float | None:
         seconds = _crossing(run.metrics(), runs[run.seed][-1]["bits_per_byte"])
         if seconds is None:
             return None
-        shares.append(seconds / runs[run.seed][-1]["train_seconds"])
+        shares.append(seconds / (runs[run.seed][-1]["train_seconds"] or math.nan))
     return fmean(shares) if shares else None
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset
 
 from lab.console import say
-from lab.errors import UserError
+from lab.errors import UserError, readable
 from lab.files import atomic_path, fingerprint
 from lab.locks import only_process
 from lab.paths import datasets_dir
@@ -97,7 +97,7 @@ def corpus(options: DataOptions) -> Corpus:
     with only_process(path.with_suffix(".lock"), lambda: say(wait)):
         if not path.exists():
             _write(options, found, path)
-    with np.load(path) as file:
+    with readable(path, "delete it and it is made again"), np.load(path) as file:
         tokens = {role: file[role] for role in ROLES}
         rates = dict(zip(ROLES, file["bytes_per_token"].tolist(), strict=True))
         vocabulary = from_header(str(file["vocabulary"]))

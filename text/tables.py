@@ -1,5 +1,6 @@
 """From scores to tables."""
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -74,6 +75,6 @@ def _row(result: Result, results: Sequence[Result]) -> dict[str, Cell]:
     if other is not None:
         cells["change"] = 100 * (bits.mean / fmean(fmean(each) for each in other.bits) - 1)
         cells["speedup"] = result.tokens_per_second / other.tokens_per_second
-        cells["time"] = fmean(result.seconds) / fmean(other.seconds)
+        cells["time"] = fmean(result.seconds) / (fmean(other.seconds) or math.nan)
         cells["reach"] = time_to_reach(result, other)
     return cells

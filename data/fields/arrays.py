@@ -219,13 +219,7 @@ def _opened(path: Path) -> Mapping[str, AnyArray]:
 
 def _labels(path: Path, name: str) -> list[str]:
     """How an HDF5 file labels the axes of an array; nothing unless it labels all of them."""
-    if not h5py.is_hdf5(path):
-        return []
-    found = []
-    for axis in Hdf5File(path).dataset(name).dims:
-        attached = [scale.name.rpartition("/")[2] for scale in axis.values()]
-        found.append(axis.label or (attached[0] if attached else ""))
-    return found if all(found) else []
+    return Hdf5File(path).axis_names(name) if h5py.is_hdf5(path) else []
 
 
 def _axis(path: Path, word: str) -> str:

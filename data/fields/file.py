@@ -26,7 +26,7 @@ from torch import Tensor
 
 from data.fields.geometry import Geometry, from_dict
 from data.fields.layout import Array, Grid, Layout
-from data.hdf5 import Hdf5File
+from data.hdf5 import Hdf5File, checked_storage, new_file
 from lab.errors import UserError
 from lab.files import atomic_path
 
@@ -91,18 +91,21 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
     datasets = {"solution": layout.shape} | ({"inputs": layout.input_shape} if layout.inputs else {})
     with atomic_path(path) as temporary:
         check_space(temporary, 4 * len(numbers) * sum(int(np.prod(shape)) for shape in datasets.values()))
-        with h5py.File(temporary, "w") as file:
+        with new_file(temporary) as file:
             file.attrs.update(layout.parameters)
             file.attrs["problem"], file.attrs["static"] = layout.problem, layout.static
             file.attrs["names"], file.attrs["inputs"] = list(layout.names), list(layout.inputs)
             file.attrs["geometry"] = json.dumps(layout.grid.geometry.to_dict())
             file.attrs["fingerprint"] = layout.fingerprint
             file.attrs["first_sample"], file.attrs["num_samples"] = numbers.start, len(numbers)
-            file["rows"], file["columns"], file["times"] = layout.grid.rows, layout.grid.columns, layout.times
+            vectors = {"rows": layout.grid.rows, "columns": layout.grid.columns, "times": layout.times}
+            for name, values in vectors.items():
+                file.create_dataset(name, data=values, **checked_storage(values.shape))
             made = {}
             for name, one in datasets.items():
-                shape, checked = (len(numbers), *one), {"chunks": (1, *one), "fletcher32": True}
-                made[name] = file.create_dataset(name, shape, "f4", **checked)
+                made[name] = file.create_dataset(
+                    name, (len(numbers), *one), **checked_storage((1, *one), "f4")
+                )
             for i, (inputs, solution) in enumerate(samples):
                 made["solution"][i] = solution
                 if inputs is not None:
@@ -110,7 +113,7 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
 
 
 def check_space(path: Path, size: int) -> None:
-    """Fail here, cleanly, if the disk is too full: once HDF5 has failed to write it can crash the process."""
+    """Fail here if the disk is too full, not after all samples have been computed and most of them written."""
     if not hasattr(os, "posix_fallocate"):  # macOS, Windows
         return
     with path.open("wb") as file:

@@ -14,6 +14,8 @@ from lab.errors import UserError
 
 def join(config: JoinConfig) -> Path:
     """Find the shards beside `config.file`, check that they belong together, and write it."""
+    if config.remove_shards and _is_joined(config.file):
+        return config.file
     paths = find_shards(config.file)
     shards = [open_fields(path).source for path in paths]
     expected = 0
@@ -34,9 +36,31 @@ def join(config: JoinConfig) -> Path:
     return config.file
 
 
+def _is_joined(whole: Path) -> bool:
+    """Whether the shards were joined before but not all removed, because the command was killed; removes the rest."""
+    if not whole.is_file():
+        return False
+    joined = open_fields(whole).source
+    left = [path for path in whole.parent.glob("*") if _shard_pattern(whole).fullmatch(path.name)]
+    shards = [open_fields(path).source for path in left]
+    if any(
+        shard.layout.fingerprint != joined.layout.fingerprint or shard.samples.stop > joined.samples.stop
+        for shard in shards
+    ):
+        return False
+    for path in left:
+        path.unlink()
+    say(f"{whole} is complete already: {len(joined.samples)} samples; removed {len(left)} shards")
+    return True
+
+
+def _shard_pattern(whole: Path) -> re.Pattern[str]:
+    return re.compile(re.escape(whole.stem) + r"\.shard-\d+-of-(\d+)" + re.escape(whole.suffix))
+
+
 def find_shards(whole: Path) -> list[Path]:
     """All shards of a file, in order; a missing one is named."""
-    pattern = re.compile(re.escape(whole.stem) + r"\.shard-\d+-of-(\d+)" + re.escape(whole.suffix))
+    pattern = _shard_pattern(whole)
     counts = {int(m.group(1)) for file in whole.parent.glob("*") if (m := pattern.fullmatch(file.name))}
     if len(counts) != 1:
         found = f"shards of {len(counts)} divisions, {sorted(counts)}" if counts else "none"

@@ -20,7 +20,7 @@ from data.fields.options import Told, words
 from data.fields.pdebench import PdeBenchDarcy, PdeBenchFlow, PdeBenchGroups
 from data.fields.the_well import TheWell
 from data.fields.told import Retold
-from lab.errors import UserError
+from lab.errors import UserError, readable
 
 FORMATS: tuple[Any, ...] = (
     FieldsFile,
@@ -73,7 +73,8 @@ class Fields(Dataset[Tensor]):
         return len(self.samples)
 
     def __getitem__(self, index: int) -> Tensor:
-        return self._checked(index, self.source.read(self.samples[index])[..., : self.frames, :])
+        with readable(self.path):
+            return self._checked(index, self.source.read(self.samples[index])[..., : self.frames, :])
 
     def load(self) -> Tensor:
         """All samples at once: (sample, row, column, frame, field)."""
@@ -91,7 +92,8 @@ class Fields(Dataset[Tensor]):
             )
         values = torch.empty(len(self), *self.grid.resolution, len(self.inputs))
         for i, sample in enumerate(self.samples):
-            values[i] = self._checked(i, self.source.read_inputs(sample))
+            with readable(self.path):
+                values[i] = self._checked(i, self.source.read_inputs(sample))
         return values
 
     def split(self, num_train: int, num_test: int) -> tuple["Fields", "Fields"]:
@@ -164,7 +166,8 @@ def open_fields(
     path = Path(path)
     if not path.is_file():
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
-    source = _source(path, num_samples, frames, told or Told())
+    with readable(path):
+        source = _source(path, num_samples, frames, told or Told())
     counts = ("samples", num_samples, len(source.samples)), ("frames", frames, len(source.layout.times))
     for what, wanted, there in counts:
         if wanted is not None and wanted > there:

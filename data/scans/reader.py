@@ -12,7 +12,7 @@ from data.scans.own.numpy_file import Numpy
 from data.scans.scan import Scan
 from data.scans.selection import Selection, Shape
 from data.scans.skm_tea.format import ROOT_VARIABLE, SkmTea
-from lab.errors import UserError
+from lab.errors import UserError, readable
 
 FORMATS: tuple[Format, ...] = (SkmTea(), FastMri(), Mrd(), Bart(), Matlab(), Numpy())
 """Tried in this order; the first that owns a file or folder reads it."""
@@ -20,15 +20,18 @@ FORMATS: tuple[Format, ...] = (SkmTea(), FastMri(), Mrd(), Bart(), Matlab(), Num
 
 def open_scan(path: str | Path) -> Scan:
     """The scan in a file, of whatever format."""
-    return format_of(path).open(Path(path))
+    form = format_of(path)
+    with readable(Path(path)):
+        return form.open(Path(path))
 
 
 def format_of(path: str | Path) -> Format:
     """The format of a file."""
     path = Path(path)
-    for form in FORMATS:
-        if form.owns_file(path):
-            return form
+    with readable(path):
+        for form in FORMATS:
+            if form.owns_file(path):
+                return form
     if not path.exists():
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
     raise UserError(

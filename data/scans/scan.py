@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from data.scans.sampling import Sampling
-from lab.errors import UserError
+from lab.errors import UserError, readable
 from lab.files import fingerprint, read_json, write_json
 from lab.paths import datasets_dir
 
@@ -72,6 +73,18 @@ class Scan(ABC):
         """The k-space of a slice alone."""
         return self.read(slice_index, echo)[0].numpy()
 
+    def checked(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
+        """What `read` gives, if it can be used: all numbers are finite."""
+        with readable(self.path):
+            found = self.read(slice_index, echo)
+        for name, values in zip(("k-space", "coil maps", "target"), found, strict=True):
+            if not torch.isfinite(torch.view_as_real(values)).all():
+                raise UserError(
+                    f"{self.path}: the {name} of slice {slice_index}, echo {echo + 1} contain NaN or infinity; "
+                    "the file is damaged, make or copy it again."
+                )
+        return found
+
     def read_target(self, slice_index: int) -> np.ndarray:
         """The targets of a slice, all echoes, in any order of axes; a format may know a faster way."""
         return np.stack([self.read(slice_index, echo)[2].numpy() for echo in range(self.num_echoes)])
@@ -112,7 +125,8 @@ class Scan(ABC):
         path = self._statistics_path()
         if not path.exists():
             write_json(path, {"file": str(self.path), "std": self._standard_deviation()})
-        return float(read_json(path)["std"])
+        with readable(path, "delete it and it is computed again"):
+            return float(read_json(path)["std"])
 
     @property
     def scale_is_known(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from data.scans.scan import Scan
-from lab.errors import UserError
+from lab.errors import UserError, readable
 
 FEW_SHOT_SEED = 1000
 Shape = tuple[int, ...]
@@ -77,7 +77,8 @@ def select(
             dropped[Path(name).stem] = f"its shape is {_by(shape)}, not {_by(wanted)}."
         elif len(chosen) != count:
             try:
-                chosen.append(open_scan(name))
+                with readable(name):
+                    chosen.append(open_scan(name))
             except UserError as error:
                 if not skip_bad:
                     raise

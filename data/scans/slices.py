@@ -55,7 +55,7 @@ class SliceDataset(Dataset[Slice]):
 
     def __getitem__(self, index: int) -> Slice:
         scan, slice_index, echo = self.items[index]
-        kspace, maps, target = scan.read(slice_index, echo)
+        kspace, maps, target = scan.checked(slice_index, echo)
         return Slice(
             kspace, maps, target, scan.scale, scan.scan_id, slice_index, echo, range(len(self))[index]
         )

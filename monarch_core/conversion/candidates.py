@@ -73,6 +73,16 @@ def candidates(model: nn.Module) -> list[Candidate]:
 
 def chosen(model: nn.Module, found: list[Candidate], select: Select | None) -> dict[str, str]:
     """For each candidate the reason to leave it, empty if it is chosen. A pattern that hits none is an error."""
+    words = select if isinstance(select, tuple) else (select,)
+    if isinstance(select, nn.Module) or not all(
+        isinstance(word, type)
+        or (word is select and (word is None or isinstance(word, str) or callable(word)))
+        for word in words
+    ):
+        raise TypeError(
+            "select is a regular expression, a module type, a tuple of module types or a function (name, layer) -> "
+            f"bool; got {select!r}."
+        )
     names = dict(model.named_modules())
     matching = [c for c in found if _matches(select, names, c)]
     if not matching and found and select is not None and (isinstance(select, (str, type, tuple))):

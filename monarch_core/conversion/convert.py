@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
+from .. import checks
 from ..experts import MonarchStack
 from ..linear import MonarchLinear
 from ..monarch import Monarch
@@ -44,8 +45,9 @@ def monarchize(
     2  Linear 64 -> 10  left: not selected
     1 of 2 linear layers replaced, 4,810 -> 2,762 parameters; 1 left: not selected
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"monarchize takes a model, an nn.Module; got {type(model).__name__}.")
+    checks.module(model, "monarchize")
+    blocks = block_pair(blocks)
+    rank = None if rank is None else checks.whole(rank, "the rank of a Monarch operator", least=1)
     before = _count(model)
     found = candidates(model)
     if any(candidate.layer is model for candidate in found):

@@ -8,6 +8,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from ..attention import MonarchAttention, unsupported
+from ..checks import module as checked_module
 from ..experts import MonarchExperts, is_expert_stack, weight_names
 from ..linear import MonarchLinear
 from ..sizes import Blocks
@@ -102,7 +103,7 @@ def monarch_layers(model: nn.Module) -> dict[str, MonarchLayer]:
     """The Monarch layers of a model by name; those inside an attention count as part of it."""
     found: dict[str, MonarchLayer] = {}
     inner: set[nn.Module] = set()
-    for name, module in model.named_modules():
+    for name, module in checked_module(model, "this function").named_modules():
         if isinstance(module, MonarchLayer) and module not in inner:
             found[name] = module
             inner.update(module.modules())

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .. import checks
 from ..linear import MonarchLinear
 from .kinds import KINDS, monarch_layers, replace
 
@@ -44,16 +45,14 @@ def rebuild(model: nn.Module, layers: Structure) -> None:
                 f"the stored structure has a Monarch layer {name!r}, which {type(model).__name__} does not have; "
                 "load it into the model it was saved from."
             )
-        old, kind = modules[name], KINDS[entry["kind"]]
+        kind_name, (K, J), rank = entry["kind"], entry["blocks"], entry["rank"]
+        old, kind = modules[name], KINDS[kind_name]
         if isinstance(old, MonarchLinear) and old.structure() == {k: entry[k] for k in old.structure()}:
             continue
         if not kind.fits(old):
-            raise ValueError(
-                f"{name} should be a dense layer ({entry['kind']}); it is a {type(old).__name__}."
-            )
+            raise ValueError(f"{name} should be a dense layer ({kind_name}); it is a {type(old).__name__}.")
         weight = kind.weights(old)[0]
-        blocks = entry["blocks"][0], entry["blocks"][1]
-        new = kind.project(copy.deepcopy(old).to("meta"), blocks, entry["rank"])
+        new = kind.project(copy.deepcopy(old).to("meta"), (K, J), rank)
         new = new if weight.is_meta else new.to_empty(device=weight.device)
         if "shares" in entry:
             assert isinstance(new, MonarchLinear)
@@ -81,6 +80,7 @@ def load_converted(model: nn.Module, folder: str | Path) -> nn.Module:
     is the dense one that was converted, with any values, also on the meta device.
     """
     folder = Path(folder)
+    checks.module(model, "load_converted")
     rebuild(model, _stored_structure(folder))
     on_meta = any(p.is_meta for p in model.parameters())
     try:
@@ -111,6 +111,19 @@ def record(model: nn.Module) -> None:
         del config.quantization_config
 
 
+def load_file(path: str | Path, what: str) -> dict[str, Any]:
+    """The dictionary that torch.save wrote to a file, tensors on the CPU; nothing in the file is executed."""
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # torch raises whatever its readers of zip and pickle do
+        raise ValueError(f"{path} is damaged, or does not hold {what}: {error}") from error
+    if not isinstance(loaded, dict):
+        raise ValueError(f"{path} does not hold {what} but a {type(loaded).__name__}.")
+    return loaded
+
+
 def _noted(config: Any) -> bool:
     noted = getattr(config, "quantization_config", None)
     method = noted.get("quant_method") if isinstance(noted, dict) else getattr(noted, "quant_method", None)
@@ -118,22 +131,46 @@ def _noted(config: Any) -> bool:
 
 
 def _stored_structure(folder: Path) -> Structure:
-    if (folder / STRUCTURE).is_file():
-        stored: Structure = json.loads((folder / STRUCTURE).read_text())["layers"]
-        return stored
-    config = folder / "config.json"
-    entry = json.loads(config.read_text()).get("quantization_config", {}) if config.is_file() else {}
+    file = folder / STRUCTURE
+    if file.is_file():
+        return _layers(file, _read(file))
+    file = folder / "config.json"
+    entry = _read(file).get("quantization_config", {}) if file.is_file() else {}
     if entry.get("quant_method") != METHOD:
         raise FileNotFoundError(
             f"{folder} holds no converted model: expected {STRUCTURE}, or a config.json with a Monarch structure."
         )
-    layers: Structure = entry["layers"]
+    return _layers(file, entry)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        entry = json.loads(file.read_text())
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged: {error}.") from error
+    return entry if isinstance(entry, dict) else {}
+
+
+def _layers(file: Path, entry: dict[str, Any]) -> Structure:
+    layers = entry.get("layers")
+    if not isinstance(layers, dict) or not all(_is_layer(layer) for layer in layers.values()):
+        raise ValueError(f"{file} does not describe Monarch layers; was it written by save_converted?")
     return layers
+
+
+def _is_layer(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.keys() >= {"kind", "blocks", "rank"}
+        and entry["kind"] in KINDS
+        and isinstance(entry["blocks"], list)
+        and len(entry["blocks"]) == 2
+    )
 
 
 def _stored_weights(model: nn.Module, folder: Path) -> dict[str, Tensor]:
     if (folder / WEIGHTS).is_file():
-        weights: dict[str, Tensor] = torch.load(folder / WEIGHTS, map_location="cpu", weights_only=True)
+        weights: dict[str, Tensor] = load_file(folder / WEIGHTS, "the weights of a converted model")
         return weights
     from transformers import PreTrainedModel
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from ..checks import tensor
 from ..linear_operator import dtype_of
 from ..monarch import Monarch
 
@@ -33,10 +34,12 @@ def butterfly(
     >>> butterfly(factors).to_dense()[1, :4].tolist()  # these are the factors of the Hadamard matrix
     [1.0, -1.0, 1.0, -1.0]
     """
+    if len(factors) < 2:
+        raise ValueError(f"a butterfly matrix has at least two factors, B_2 and B_4; got {len(factors)}.")
     n = 2 ** len(factors)
     for s, factor in enumerate(factors):
         m = 2 ** (s + 1)
-        if factor.shape != (n // m, 2, 2, m // 2):
+        if tensor(factor, f"factor {s} of a butterfly matrix").shape != (n // m, 2, 2, m // 2):
             raise ValueError(
                 f"factor {s} of a butterfly matrix of size {n} has shape {(n // m, 2, 2, m // 2)}; "
                 f"got {tuple(factor.shape)}."

@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ..checks import tensor, whole
 from ..linear_operator import LinearOperator, RealPart, checked_dtype, dtype_of
 from ..sizes import Blocks, is_prime
 from ..transforms.fourier_factors import fourier_blocks, fourier_monarch, stride_order
@@ -55,8 +56,8 @@ def toeplitz(
     >>> toeplitz(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0, 5.0])).to_dense().round().tolist()
     [[1.0, 3.0, 5.0], [2.0, 1.0, 3.0]]
     """
-    row = column.conj() if row is None else row
     n_out = _vector_length(column, "the first column of a Toeplitz matrix")
+    row = column.conj() if row is None else row
     n_in = _vector_length(row, "the first row of a Toeplitz matrix")
     diagonals = torch.cat((row[1:].flip(0).to(torch.promote_types(row.dtype, column.dtype)), column))
     return _finish(toeplitz_product(diagonals, n_out, n_in, blocks), diagonals, dtype)
@@ -73,6 +74,7 @@ def convolution(
     [3.0, 5.0, 7.0]
     """
     m = _vector_length(kernel, "the kernel of a convolution")
+    n = whole(n, "the length of a signal", least=1)
     if mode == "circular":
         if m > n:
             raise ValueError(f"a circular convolution of length {n} takes a kernel of at most {n}; got {m}.")
@@ -137,6 +139,4 @@ def _finish(product: LinearOperator, entries: Tensor, dtype: torch.dtype | None)
 
 
 def _vector_length(x: Tensor, what: str) -> int:
-    if x.ndim != 1 or len(x) == 0:
-        raise ValueError(f"{what} is a vector; got a tensor of shape {tuple(x.shape)}.")
-    return len(x)
+    return whole(len(tensor(x, what, axes=1)), f"the length of {what}", least=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..checks import tensor, whole
 from ..linear_operator import LinearOperator, checked_dtype, dtype_of
 from ..monarch import Monarch
 from ..reordering import Permutation
@@ -21,6 +22,7 @@ def kronecker(A: Tensor, B: Tensor, *, dtype: torch.dtype | None = None) -> Mona
     >>> torch.allclose(kronecker(A, B).to_dense(), torch.kron(A, B))
     True
     """
+    A, B = (tensor(factor, "a factor of a Kronecker product", axes=2) for factor in (A, B))
     R = B[None, :, None, :].expand(A.shape[1], -1, -1, -1)
     L = A[None, :, :, None].expand(B.shape[0], -1, -1, -1)
     dtype = checked_dtype(dtype or dtype_of(A, B), A.is_complex() or B.is_complex(), "this Kronecker product")
@@ -52,6 +54,7 @@ def hadamard(
     >>> hadamard(4).to_dense()[1].tolist()
     [1.0, -1.0, 1.0, -1.0]
     """
+    n = whole(n, "the size of a Hadamard operator")
     if n < 4 or n & (n - 1):
         raise ValueError(
             f"a Hadamard operator needs a size 4, 8, 16, ...; got {n}. Pad to the next power of two."
@@ -130,7 +133,7 @@ def _sylvester(n: int) -> Tensor:
 
 
 def _common_length(*vectors: Tensor) -> int:
-    shapes = {tuple(v.shape) for v in vectors}
+    shapes = {tuple(tensor(v, "a diagonal").shape) for v in vectors}
     if len(shapes) != 1 or vectors[0].ndim != 1:
         raise ValueError(f"the diagonals must be vectors of one length; got shapes {sorted(shapes)}.")
     return len(vectors[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 
+from ..checks import whole
 from ..linear_operator import LinearOperator, Product
 from ..monarch import Monarch
 from ..reordering import Resize
@@ -22,6 +23,7 @@ def mm_star(
     >>> mm_star(16).num_parameters, mm_star(16, power=2).num_parameters
     (256, 512)
     """
+    power = whole(power, "the number of products M M*", least=1)
     return Product(*(_monarch(n, block_size, dtype) @ _monarch(n, block_size, dtype).H for _ in range(power)))
 
 
@@ -45,12 +47,12 @@ def hierarchy(
     >>> hierarchy(8, width=2, expansion=2, block_size=4)(torch.ones(8)).shape
     torch.Size([8])
     """
-    size = expansion * n
+    size = whole(expansion, "the expansion", least=1) * whole(n, "the size of a Monarch operator", least=1)
     return Resize(size, n) @ mm_star(size, block_size, width, dtype=dtype) @ Resize(n, size)
 
 
 def _monarch(n: int, block_size: int | None, dtype: torch.dtype | None) -> Monarch:
-    b = near_sqrt(composite_size(n))[1] if block_size is None else block_size
-    if b < 1 or n % b:
+    b = near_sqrt(composite_size(n))[1] if block_size is None else whole(block_size, "block_size", 1)
+    if n % b:
         raise ValueError(f"the block size of a Monarch matrix of size {n} divides {n}; got {b}.")
     return Monarch(n, blocks=(n // b, b), dtype=dtype)

@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..checks import tensor, whole
 from ..linear_operator import LinearOperator
+from ..multiply import is_traced
 from ..pairs import real_part_matrix, rearranged
 from .starts import Start, find_start
 from .tables import Learn, MatrixTable, Table, interpolated, make_tables
@@ -146,7 +148,10 @@ class AxisTransform(Transform):
             raise ValueError(
                 f"one axis alone has no other to learn {learn}; choose fixed, matrix or monarch."
             )
-        self.n, self.out, self.modes, self.groups = n, n if out is None else out, modes, groups
+        self.n = whole(n, "the number of points", least=1)
+        self.out = self.n if out is None else whole(out, "the number of points of the way back", least=1)
+        self.modes = whole(modes, "the number of modes", least=1)
+        self.groups = whole(groups, "the number of groups", least=1)
         self.start, self.learn = find_start(start), learn
         there, back = make_tables(
             self.start,
@@ -163,6 +168,13 @@ class AxisTransform(Transform):
 
     def analyse(self, lines: Tensor) -> Tensor:
         """(channel, ..., point) to (mode, channel, line, 2): all axes between are lines."""
+        if not is_traced() and (
+            tensor(lines, "the field").ndim < 2 or lines.shape[-1] != self.n or lines.shape[0] % self.groups
+        ):
+            raise ValueError(
+                f"this transform takes (channel, ..., {self.n}), with a multiple of {self.groups} channels; got shape "
+                f"{tuple(lines.shape)}."
+            )
         channels, n = lines.shape[0], lines.shape[-1]
         count = lines.numel() // (channels * n)
         z = torch.bmm(lines.reshape(self.groups, -1, n), self.analysis.matrix())

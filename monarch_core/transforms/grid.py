@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, arange
 
+from ..checks import pair, tensor, whole
 from ..linear_operator import LinearOperator, arrow, checked_dtype, dtype_of
 from ..monarch import Monarch
 from .fourier import dft_spec
@@ -48,7 +49,8 @@ class GridMonarch(LinearOperator):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        (h, w), (h_out, w_out) = in_shape, out_shape or in_shape
+        h, w = pair(in_shape, "the grid of the input")
+        h_out, w_out = (h, w) if out_shape is None else pair(out_shape, "the grid of the output")
         self.in_shape, self.out_shape, self.columns_first = (h, w), (h_out, w_out), columns_first
         blocks = (w, h_out) if columns_first else (h, w_out)
         self.monarch = Monarch(h * w, h_out * w_out, blocks, rank, dtype=dtype, device=device)
@@ -122,7 +124,7 @@ def grid_dft(
       (monarch): Monarch(4096 -> 288, blocks=(64, 12), rank=1, torch.complex64, 135,168 parameters)
     )
     """
-    column, row = (dft_spec(n, inverse, norm, centered).dense() for n in shape)
+    column, row = (dft_spec(n, inverse, norm, centered).dense() for n in pair(shape, "the grid"))
     return _separable_grid(column, row, keep, inverse, checked_dtype(dtype, True, "the Fourier transform"))
 
 
@@ -136,7 +138,9 @@ def grid_dct(
     dtype: torch.dtype | None = None,
 ) -> GridMonarch:
     """The two-dimensional cosine transform of an h x w grid, as scipy.fft.dctn (or idctn), as one grid operator."""
-    column, row = (trigonometric_spec(n, type, norm, inverse, sine=False).dense() for n in shape)
+    column, row = (
+        trigonometric_spec(n, type, norm, inverse, sine=False).dense() for n in pair(shape, "the grid")
+    )
     return _separable_grid(column, row, keep, inverse, checked_dtype(dtype, False, "the cosine transform"))
 
 
@@ -150,7 +154,9 @@ def grid_dst(
     dtype: torch.dtype | None = None,
 ) -> GridMonarch:
     """The two-dimensional sine transform of an h x w grid, as scipy.fft.dstn (or idstn), as one grid operator."""
-    column, row = (trigonometric_spec(n, type, norm, inverse, sine=True).dense() for n in shape)
+    column, row = (
+        trigonometric_spec(n, type, norm, inverse, sine=True).dense() for n in pair(shape, "the grid")
+    )
     return _separable_grid(column, row, keep, inverse, checked_dtype(dtype, False, "the sine transform"))
 
 
@@ -165,7 +171,8 @@ def grid_spherical(
     c[m] exp(i m phi_t) with c = 1 for m = 0 and 2 for m > 0 (1 at the Nyquist order n / 2): the *real part* of the
     result is the field, because only orders m >= 0 of a real field are kept.
     """
-    orders, t = arange(legendre.shape[0]), arange(longitudes)
+    longitudes = whole(longitudes, "the number of longitudes", least=1)
+    orders, t = arange(tensor(legendre, "the Legendre tables", axes=3).shape[0]), arange(longitudes)
     if len(orders) > longitudes // 2 + 1:
         raise ValueError(
             f"{longitudes} longitudes resolve orders 0 to {longitudes // 2}; got {len(orders)} Legendre tables."
@@ -182,6 +189,10 @@ def grid_spherical(
 def _separable_grid(
     column: Tensor, row: Tensor, keep: Keep, inverse: bool, dtype: torch.dtype
 ) -> GridMonarch:
+    if not isinstance(keep, tuple) or len(keep) != 2:
+        raise TypeError(
+            f"keep is a pair of lists of frequencies, (rows, columns), or None for all; got {keep!r}."
+        )
     kept = [
         matrix if chosen is None else _selected(matrix, list(chosen), inverse)
         for matrix, chosen in zip((column, row), keep, strict=True)

@@ -21,7 +21,9 @@ from typing import Any
 import torch
 from torch import Tensor, arange
 
+from ..checks import pair, tensor, whole
 from ..monarch import Monarch
+from ..multiply import is_traced
 from ..pairs import adjoint, product, real_part_matrix, rearranged
 from ..reordering import Permutation
 from .axis import RealOperator, Transform, resample
@@ -189,11 +191,20 @@ def shear(grid: Pair) -> Permutation:
     >>> shear((3, 3))(torch.tensor([0, 1, 2, 1, 2, 0, 2, 0, 1]))
     tensor([0, 0, 0, 1, 1, 1, 2, 2, 2])
     """
-    n, columns = grid
+    n, columns = pair(grid, "the grid")
     if n != columns:
         raise ValueError(f"sheared coordinates need a torus of as many rows as columns; got {n} x {columns}.")
     s, y = arange(n)[:, None], arange(n)
     return Permutation(((s - y) % n * n + y).flatten())
+
+
+def _two(value: Any, what: str) -> Any:
+    """A word for both axes, or one for each."""
+    if isinstance(value, (str, bool)):
+        return value, value
+    if not isinstance(value, Sequence) or len(value) != 2:
+        raise TypeError(f"{what} is one word for both, or two; got {value!r}.")
+    return value[0], value[1]
 
 
 class PlaneTransform(Transform):
@@ -234,12 +245,14 @@ class PlaneTransform(Transform):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.grid, self.out = (grid[0], grid[1]), (grid[0], grid[1]) if out is None else (out[0], out[1])
-        self.modes: Pair = (modes, modes) if isinstance(modes, int) else (modes[0], modes[1])
+        self.grid = pair(grid, "the grid")
+        self.out = self.grid if out is None else pair(out, "the grid of the way back")
+        both = modes if isinstance(modes, Sequence) else (modes, modes)
+        self.modes: Pair = pair(both, "the numbers of modes")
         self.start = find_start(start).on_latitudes(latitudes)
-        self.learn: tuple[Learn, Learn] = (learn, learn) if isinstance(learn, str) else (learn[0], learn[1])
-        self.groups = groups
-        self.shear = (shear, shear) if isinstance(shear, bool) else (shear[0], shear[1])
+        self.learn: tuple[Learn, Learn] = _two(learn, "learn")
+        self.groups = whole(groups, "the number of groups", least=1)
+        self.shear: tuple[bool, bool] = _two(shear, "shear")
         x_first = self._x_goes_first()
         a, b = (0, 1) if x_first else (1, 0)  # the axes in the order in which they are transformed
         kept = self.modes[a], 2 * self.modes[b]
@@ -281,10 +294,22 @@ class PlaneTransform(Transform):
 
     def analyse(self, field: Tensor) -> Tensor:
         """(batch, x, y, channel) to (mode, channel, batch, 2)."""
+        if not is_traced() and (
+            tensor(field, "a field", axes=4).shape[1:3] != self.grid or field.shape[3] % self.groups
+        ):
+            raise ValueError(
+                f"this transform takes fields (batch, {self.grid[0]}, {self.grid[1]}, channel), with a multiple of "
+                f"{self.groups} channels; got shape {tuple(field.shape)}."
+            )
         return self.analysis.of_field(field)
 
     def synthesise(self, modes: Tensor) -> Tensor:
         """(mode, channel, batch, 2) to (batch, x, y, channel)."""
+        count = prod(self.synthesis.kept)
+        if not is_traced() and tensor(modes, "the modes", axes=4).shape[::3] != (count, 2):
+            raise ValueError(
+                f"this transform takes modes ({count}, channel, batch, 2); got shape {tuple(modes.shape)}."
+            )
         return self.synthesis.of_modes(modes)
 
     def not_resampled_because(self, grid: Pair) -> str | None:

@@ -8,7 +8,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from ..linear_operator import LinearOperator, common_dtype
+from .. import checks
+from ..linear_operator import LinearOperator, check_operators, common_dtype
 from ..sizes import Blocks
 from .fourier import dft
 from .trigonometric import dct, dst
@@ -25,8 +26,7 @@ class Separable(LinearOperator):
 
     def __init__(self, *axes: LinearOperator) -> None:
         super().__init__()
-        if not axes:
-            raise ValueError("a separable operator needs at least one operator; got none.")
+        check_operators(axes, "a separable operator")
         self.axes = nn.ModuleList(axes)
         self.in_shape = tuple(axis.in_features for axis in axes)
         self.out_shape = tuple(axis.out_features for axis in axes)
@@ -91,10 +91,8 @@ def dft2(
     >>> dft2((512, 160), inverse=True, norm="ortho", centered=True).num_parameters  # the paper's mSENSE
     57472
     """
-    if len(shape) != 2:
-        raise ValueError(
-            f"dft2 takes a height and a width; got {tuple(shape)}. For other dimensions use dftn."
-        )
+    if len(checks.sizes(shape, "the shape of a transform")) != 2:
+        raise ValueError(f"dft2 takes a height and a width; got {shape}. For other dimensions use dftn.")
     return dftn(shape, inverse=inverse, norm=norm, centered=centered, blocks=blocks, pad=pad, dtype=dtype)
 
 
@@ -139,6 +137,7 @@ def dstn(
 def _with_blocks(
     shape: Sequence[int], blocks: Sequence[Blocks | None] | None
 ) -> list[tuple[int, Blocks | None]]:
+    shape = checks.sizes(shape, "the shape of a transform")
     if blocks is not None and len(blocks) != len(shape):
         raise ValueError(f"blocks has one entry for each of the {len(shape)} axes; got {len(blocks)}.")
     return list(zip(shape, [None] * len(shape) if blocks is None else blocks, strict=True))

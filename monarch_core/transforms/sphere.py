@@ -12,6 +12,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from ..checks import pair, whole
 from ..pairs import rearranged
 from .fourier import Fourier
 from .plane import Pair, PlaneTransform
@@ -149,8 +150,8 @@ class SphereTransform(PlaneTransform):
         latitudes: Latitudes = "legendre-gauss",
         dtype: torch.dtype | None = None,
     ) -> None:
-        rows, columns = grid
-        if degrees % 2 or degrees > min(rows, columns // 2):
+        rows, columns = pair(grid, "the grid (latitudes, longitudes)")
+        if whole(degrees, "the number of degrees", least=2) % 2 or degrees > min(rows, columns // 2):
             raise ValueError(
                 f"{degrees} degrees need as many latitudes and twice as many longitudes, and an even number."
             )

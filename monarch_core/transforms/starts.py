@@ -158,6 +158,10 @@ _starts: dict[str, Callable[[], Start]] = {"random": Random}
 
 def register_start(name: str, make: Callable[[], Start]) -> None:
     """Give a start a name."""
+    if not callable(make):
+        raise TypeError(
+            f"the start {name!r} should be a class derived from Start, or a function that makes one."
+        )
     _starts[name] = make
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -152,6 +152,8 @@ def make_tables(
     frequencies if it goes second.
     """
     n, out = sizes
+    if learn not in get_args(Learn):
+        raise ValueError(f"an axis learns as one of {', '.join(get_args(Learn))}; got {learn!r}.")
     if 2 * modes > min(sizes):
         raise ValueError(f"{modes} modes need at least {2 * modes} points per side; there are {min(sizes)}.")
     if learn == "monarch":

@@ -18,6 +18,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, arange, where
 
+from ..checks import whole
 from ..linear_operator import LinearOperator
 from ..sizes import Blocks
 from .fourier_factors import root_of_unity
@@ -72,6 +73,7 @@ def trigonometric_spec(
     n: int, type: int, norm: Norm | None, inverse: bool = False, *, sine: bool
 ) -> TwistedDFT:
     """The cosine or sine transform of any size, prime or not, as a formula."""
+    n = whole(n, "the number of points of a transform", least=1)
     if type not in (1, 2, 3, 4):
         raise ValueError(f"cosine and sine transforms have types 1, 2, 3 and 4; got type={type!r}.")
     if type == 1 and not sine and n < 2:

@@ -14,11 +14,12 @@ from typing import Literal
 import torch
 from torch import Tensor, arange
 
+from ..checks import whole
 from ..families.convolution import toeplitz_product
 from ..linear_operator import LinearOperator, RealPart, checked_dtype
 from ..monarch import Monarch
 from ..reordering import Permutation, Resize, Stride
-from ..sizes import Blocks, is_prime, whole
+from ..sizes import Blocks, is_prime
 from .fourier_factors import fourier_blocks, fourier_monarch, root_of_unity, stride_order
 
 Norm = Literal["backward", "ortho", "forward"]
@@ -97,8 +98,7 @@ class TwistedDFT:
 
 def norm_gain(norm: Norm | None, length: int, inverse: bool = False) -> float:
     """The factor that `norm` puts on a transform of logical length n: 1, n^(-1/2) or 1/n."""
-    if whole(length, "the number of points of a transform") < 1:
-        raise ValueError(f"a transform needs at least one point; its logical length is {length}.")
+    whole(length, "the number of points of a transform", least=1)
     exponents = {None: 0.0, "backward": 0.0, "ortho": -0.5, "forward": -1.0}
     if norm not in exponents:
         raise ValueError(f'norm is "backward", "ortho" or "forward"; got {norm!r}.')

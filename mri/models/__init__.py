@@ -71,6 +71,12 @@ MODELS = Registry(
                 "power",
                 "Learn the exponents of the shrinkage, or shrink as soft thresholding does.",
             ),
+            Option(
+                "grid",
+                Literal["acquired", "stored"],
+                "acquired",
+                "Work on the grid that was acquired, or on the stored one with its zero-padding.",
+            ),
         ),
         title="MCS",
     ),

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from data.scans.sense import Sense
 from lab.errors import UserError
 from monarch_core import grid_dct
+from mri.models.parts.acquired import on_acquired_grid
 from mri.models.parts.method import Method, Rate, sense_flops
 from mri.models.parts.patches import PatchTransform
 
@@ -42,6 +43,7 @@ class MonarchCS(Method):
         patch: side of the patches, even; neighbours are half a patch apart.
         transform: "learned", or "fixed" at the DCT.
         shrinkage: "power" learns the exponents q, from 1; "soft" fixes them to 1/2, close to soft thresholding.
+        grid: "acquired" works on the grid without zero-padding, so that padded and other scans look alike.
     """
 
     any_plane = True
@@ -56,12 +58,13 @@ class MonarchCS(Method):
         patch: int = 8,
         transform: Literal["learned", "fixed"] = "learned",
         shrinkage: Literal["power", "soft"] = "power",
+        grid: Literal["acquired", "stored"] = "acquired",
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__(plane, density)
         if patch % 2:
             raise UserError(f"--patch must be even, not {patch}: neighbouring patches overlap by half.")
-        self.stride = patch // 2
+        self.stride, self.grid = patch // 2, grid
         self.transform = grid_dct((patch, patch), norm="ortho", dtype=dtype)
         self.transform.requires_grad_(transform == "learned")
         rows = (iterations, patch**2 - 1)
@@ -75,6 +78,12 @@ class MonarchCS(Method):
         self.beta = nn.Parameter(torch.tensor(_momentum(iterations), dtype=dtype))
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
+        if self.grid == "stored":
+            return self.reconstruct(kspace, maps, mask)
+        return on_acquired_grid(self.reconstruct, kspace, maps, mask)
+
+    def reconstruct(self, kspace: Tensor, maps: Tensor, mask: Tensor) -> Tensor:
+        """The iterations, on the grid of what is given."""
         measure = Sense(maps, mask)
         zero_filled = measure.adjoint(kspace)
         # In units of s, where t = exp(theta) (L / s)^gamma.
@@ -89,15 +98,12 @@ class MonarchCS(Method):
             removed = W.adjoint(self.shrinkage(k, coefficients, noise))
             before, image = image, r - torch.complex(removed[:, 0], removed[:, 1])
             ahead = image + self.beta[k] * (image - before)
-        return (
-            ahead * size[:, None, None]
-        )  # the last beta starts at 0, so what is returned is the image itself
+        return ahead * size[:, None, None]  # the last beta starts at 0: what is returned is the image itself
 
     def patch_transforms(self, plane: tuple[int, int]) -> Iterator[PatchTransform]:
         """W_1, W_2, ...: without the mean, and with patches at other places in each iteration."""
-        matrix = self.transform.monarch.to_dense()[
-            1:
-        ]  # at this size one dense product is quicker than two factors
+        # At this size one dense product is quicker than two factors.
+        matrix = self.transform.monarch.to_dense()[1:]
         stride = self.stride
         for k in range(len(self.beta)):
             yield PatchTransform(plane, matrix, stride, (k % stride, (2 * k + k // stride) % stride))

@@ -82,7 +82,7 @@ def regularised(
 
     `normal` is A^H A, `zero_filled` A^H y; strength is (batch, 1, 1).
     """
-    solution: Tensor = _Solution.apply(normal, zero_filled + strength * prior, strength, prior, iterations)  # type: ignore[no-untyped-call]
+    solution: Tensor = _Solution.apply(normal, zero_filled + strength * prior, strength, prior, iterations)
     return solution
 
 

@@ -12,11 +12,12 @@ import torch
 from scipy.io import savemat
 
 from data.fields.__main__ import convert, info, show
-from data.fields.geometry import Box, Sphere, quadrature
+from data.fields.geometry import Box, Sphere
 from data.fields.options import Told
 from data.fields.reader import open_fields
 from lab.cli import run
 from lab.errors import UserError
+from monarch_core.transforms.sphere import quadrature
 
 SAMPLES, FRAMES, ROWS, COLUMNS = 3, 5, 8, 12
 WALLS = Box("walls", "walls")

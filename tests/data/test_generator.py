@@ -96,6 +96,17 @@ def test_joined_shards_equal_the_whole(whole: Path, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["data.h5"]
 
 
+def test_a_join_killed_while_it_removed_shards_is_finished(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "data.h5"
+    for part in (1, 2):
+        generate(small(out, shard=f"{part}/2"))
+    join(JoinConfig(out))
+    next(tmp_path.glob("*shard-1*")).unlink()  # as far as it came
+    join(JoinConfig(out, remove_shards=True))
+    assert_same(out, whole)
+    assert [p.name for p in tmp_path.iterdir()] == ["data.h5"]
+
+
 def test_shards_of_another_flow_are_not_joined(tmp_path: Path) -> None:
     generate(small(tmp_path / "data.h5", shard="1/2"))
     generate(small(tmp_path / "data.h5", shard="2/2", seed=1))

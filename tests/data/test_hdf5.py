@@ -1,5 +1,10 @@
 """HDF5 files gone wrong: every reader answers with one sentence that names the file, and answers soon."""
 
+import errno
+import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,6 +184,25 @@ def test_a_flipped_bit_is_found_when_the_sample_is_read(tmp_path, name):
         found.load() if name == "solution" else found.load_inputs()
 
 
+def test_a_flipped_bit_anywhere_changes_no_number_in_silence(tmp_path):
+    path = tmp_path / "file.h5"
+    fields(path)
+    content, wanted = path.read_bytes(), open_fields(path)
+    samples, inputs = wanted.load(), wanted.load_inputs()
+    refused = 0
+    for place in range(0, len(content), 61):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        try:
+            found = open_fields(path)
+            assert torch.equal(found.load(), samples)
+            assert torch.equal(found.load_inputs(), inputs)
+            assert torch.equal(found.times, wanted.times)
+            assert (found.fingerprint, found.geometry) == (wanted.fingerprint, wanted.geometry)
+        except UserError:
+            refused += 1
+    assert refused > 50, "free space in the file is all that may change unnoticed"
+
+
 def test_files_without_checksums_are_read_as_before(tmp_path):
     path = tmp_path / "file.h5"
     fields(path)
@@ -189,3 +213,39 @@ def test_files_without_checksums_are_read_as_before(tmp_path):
             del file[name]
             file.create_dataset(name, data=values, chunks=(1, *values.shape[1:]))
     assert torch.equal(open_fields(path).load(), before)
+
+
+@pytest.mark.parametrize("room", [0, 2048, 100_000])
+def test_a_full_disk_is_an_error_and_no_crash(tmp_path, room):
+    """In a process of its own, with all that HDF5 does at its end."""
+    script = f"""
+        import resource, sys
+        import numpy as np
+        from pathlib import Path
+        from data.hdf5 import new_file
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
+        try:
+            with new_file(Path("x.h5")) as file:
+                for i in range(20):
+                    file.create_dataset(f"d{{i}}", data=np.ones((50, 50)), chunks=(5, 50), fletcher32=True)
+        except OSError as error:
+            print(type(error).__name__, error.errno)
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"OSError {errno.EFBIG}\n", "")
+
+
+def test_axes_are_named_by_labels_or_scales_or_not_at_all(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["u"], file["v"], file["w"] = (np.zeros((2, 3)) for _ in range(3))
+        for i, name in enumerate(("time", "x")):
+            file["u"].dims[i].label = name
+            file[f"axes/{name}"] = np.arange(2 + i)
+            file[f"axes/{name}"].make_scale(name)
+            file["v"].dims[i].attach_scale(file[f"axes/{name}"])
+        file["w"].dims[0].label = "time"
+    found = Hdf5File(tmp_path / "x.h5")
+    assert [found.axis_names(name) for name in "uvw"] == [["time", "x"], ["time", "x"], []]

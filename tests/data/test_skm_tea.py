@@ -314,3 +314,17 @@ def test_names_in_annotations_lead_nowhere_else(root: Path, tmp_path: Path, key:
 def test_there_is_no_third_echo(root: Path) -> None:
     with pytest.raises(UserError, match="MTR_001 has 2 echoes; there is no echo 3"):
         SliceDataset([first_scan(root)], echoes=[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("kspace", "k-space"), ("maps", "coil maps"), ("target", "target")]
+)
+def test_nan_is_found_where_it_is_read_with_its_place(tmp_path: Path, name: str, said: str) -> None:
+    path = tmp_path / "MTR_001.h5"
+    skm_tea_scan(path)
+    with h5py.File(path, "r+") as file:
+        place = (1, 2, 3, 0, 0)
+        file[name][place] = np.nan
+    with pytest.raises(UserError, match=rf"MTR_001\.h5: the {said} of slice 1, echo 1 contain NaN"):
+        open_scan(path).checked(1, 0)
+    assert open_scan(path).checked(0, 0)[0].isfinite().all()

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from lab.errors import UserError
-from lab.files import atomic_path, fingerprint, read_json, remove_leftovers, write_json
+from lab.files import atomic_path, fingerprint, read_json, read_table, remove_leftovers, write_json
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
@@ -104,3 +104,44 @@ def test_the_folder_is_flushed_after_the_rename(tmp_path, monkeypatch):
     )
     write_json(tmp_path / "a.json", 1)
     assert events == [False, "rename", True]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere one cannot ask whether a process lives")
+def test_writing_a_file_removes_what_a_killed_process_left_of_it(tmp_path):
+    left, other, alive = (
+        tmp_path / name
+        for name in (f".a.{dead_process()}.tmp.json", f".b.{dead_process()}.tmp.json", ".a.1.tmp.json")
+    )
+    for path in (left, other, alive):
+        path.write_text("half")
+    write_json(tmp_path / "a.json", 1)
+    assert sorted(os.listdir(tmp_path)) == sorted([alive.name, other.name, "a.json"])
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, '{"a": ' * 50_000])
+def test_deep_and_endless_json_is_a_sentence(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UserError, match=r"a\.json is not valid JSON"):
+        read_json(tmp_path / "a.json")
+
+
+def test_a_pipe_is_no_json(tmp_path):
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(UserError, match="there is no file"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.yaml", "a: [", "not valid YAML"),
+        ("a.yaml", "!!python/object/apply:os.getcwd []", "not valid YAML"),
+        ("a.yaml", "- 1", "no table of entries"),
+        ("a.yaml", "1: 2", "no table of entries"),
+        ("a.json", "null", "no table of entries"),
+    ],
+)
+def test_what_is_no_table_is_a_sentence(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=said):
+        read_table(tmp_path / name)

@@ -21,6 +21,7 @@ from lab.demo.train import train
 from lab.errors import UserError
 from lab.plan import Plan
 from lab.run import Run, continued_by
+from lab.runs import finished_runs
 
 OPTIONS = ("--preset", "smoke", "--seed", "3")
 LONG = ("--epochs", "20", "--batch-size", "4")  # 120 steps: time enough to be interrupted
@@ -246,3 +247,37 @@ def test_two_processes_reach_the_loss_of_one(workplace, start, launcher):
     ):
         assert float(double["loss"]) == pytest.approx(float(single["loss"]), rel=1e-5)
         assert float(double["error"]) == pytest.approx(float(single["error"]), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda content: content.pop("loops"), "lacks loops"),
+        (lambda content: content.update(optimizer_states=[]), "lacks optimizer_states"),
+        (lambda content: content.update(state_dict={"x": torch.zeros(2)}), "does not fit this run"),
+        (lambda content: content["callbacks"].update(Metrics={}), "lacks Metrics"),
+        (lambda content: content["callbacks"].update(Metrics={"rows": []}), "does not fit this run"),
+    ],
+    ids=["no loops", "no optimiser", "other weights", "no metrics", "no time"],
+)
+def test_a_checkpoint_with_parts_missing_is_a_sentence(workplace, damage, said):
+    demo("--name", "one", "--epochs", "2")
+    path = workplace / "runs" / "demo" / "one" / "checkpoints" / "last.ckpt"
+    content = torch.load(path, weights_only=True)
+    damage(content)
+    torch.save(content, path)
+    with pytest.raises(UserError, match=said):
+        demo("--name", "one", "--epochs", "2", "--resume")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("config.yaml", "- 1"), ("manifest.json", "[]"), ("manifest.json", "{")]
+)
+def test_a_run_whose_files_are_damaged_is_a_sentence(workplace, name, text):
+    demo("--name", "one", "--epochs", "1")
+    path = workplace / "runs" / "demo" / "one" / name
+    path.write_text(text)
+    with pytest.raises(UserError, match=name):
+        demo("--name", "one", "--epochs", "1", "--resume")
+    with pytest.raises(UserError, match=name):
+        finished_runs(TrainConfig)

@@ -1,8 +1,8 @@
-"""Shifts of the field of view and turns of the phase."""
+"""Shifts and flips of the field of view, turns of the phase, noise."""
 
 import torch
 
-from mri.augment import shifted, turned
+from mri.augment import flipped, noisier, shifted, turned
 from mri.models.sense import Sense
 
 
@@ -39,3 +39,29 @@ def test_a_turned_slice_reconstructs_to_the_turned_image(problem):
     ratio = target / given.image
     assert torch.allclose(ratio.abs(), torch.ones_like(ratio.abs()), atol=1e-6)
     assert len(ratio[:, 0, 0].angle().unique()) == 3
+
+
+def test_a_flipped_slice_reconstructs_to_the_flipped_image(problem):
+    seen = set()
+    for plane in ((12, 10), (11, 9)):
+        given = problem(plane, batch=1)
+        for seed in range(8):
+            torch.manual_seed(seed)
+            kspace, maps, target, mask = flipped(given.full, given.maps, given.image, given.mask)
+            moved = Sense(plane)(kspace * mask[:, None], maps, mask, given.echo)
+            expected = Sense(plane)(given.kspace, given.maps, given.mask, given.echo)
+            torch.manual_seed(seed)
+            assert torch.allclose(moved, flipped(expected)[0], atol=1e-12)
+            assert torch.allclose(Sense(plane)(kspace, maps, mask, given.echo), target, atol=1e-12)
+            seen.add((plane, tuple(mask.flatten().tolist())))
+    assert len(seen) == 8
+
+
+def test_noise_is_added_to_half_of_the_slices_and_not_above_the_level_asked_for(problem):
+    given = problem((16, 12), batch=400, coils=1, dtype=torch.complex64)
+    added = noisier(given.full, given.mask, 0.5) - given.full
+    rms = added.abs().square().mean((1, 2, 3)).sqrt()
+    level = torch.stack([one[one != 0].abs().median() for one in given.kspace])
+    assert 0.4 < (rms > 0).float().mean() < 0.6
+    assert (rms / level).max() < 0.6
+    assert (rms / level).max() > 0.4

@@ -7,7 +7,7 @@ import pytest
 from lab.table import Score
 from mri.metrics import METRICS
 from mri.scores import Result
-from mri.tables import results_tables, seeds_table
+from mri.tables import paired_table, results_tables, seeds_table
 
 
 def rows(*values: float) -> list[dict]:
@@ -40,3 +40,12 @@ def test_a_diverged_seed_takes_nobody_elses_table_away(value):
     assert "sense" not in tables["acceleration"].note()
     assert "31.33" in tables["acceleration"].csv()
     assert "nan" in tables["seeds"].markdown()
+
+
+def test_differences_come_with_the_chance_that_they_are_none():
+    from scipy.stats import wilcoxon
+
+    theirs, mine = (30.0, 31.0, 33.0, 36.0, 40.0), (31.0, 33.0, 36.0, 40.0, 45.0)
+    sense = Result("sense", "sense", 2.0, 0, {0: rows(*theirs)})
+    table = paired_table([sense, Result("unet", "unet", 2.0, 1, {0: rows(*mine)})], "sense", "test data")
+    assert table.rows[0]["p_1"] == f"{wilcoxon(mine, theirs).pvalue:.2g}"

@@ -1,10 +1,16 @@
 """From options to samples: splits that do not overlap, and what is given and wanted of a sample."""
 
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
 import pytest
 
 from data.fields.geometry import Sphere
+from lab.cli import parse
 from lab.errors import UserError
-from pde.config import DataOptions
+from pde.config import DataOptions, TrainConfig
 from pde.sources import Split
 
 FEW = {"num_train": 4, "num_val": 2, "num_test": 2}
@@ -47,3 +53,31 @@ def test_rows_of_the_sphere_have_weights_of_mean_one(field_file):
     assert grid.weights is not None
     assert float(grid.weights.mean()) == pytest.approx(1.0, abs=1e-6)
     assert grid.geometry == Sphere("legendre-gauss")
+
+
+def copy_with(source: Path, target: Path, change: Callable[[h5py.File], None]) -> Path:
+    shutil.copy(source, target)
+    with h5py.File(target, "r+") as file:
+        change(file)
+    return target
+
+
+def test_samples_that_nothing_can_be_learned_from_are_named(field_file, tmp_path):
+    def zero(file: h5py.File) -> None:
+        file["solution"][1] = 0
+
+    def constant(file: h5py.File) -> None:
+        file["inputs"][...] = 3
+
+    tries = {zero: "sample 1 is zero throughout", constant: "permeability is 3 everywhere"}
+    for number, (change, said) in enumerate(tries.items()):
+        path = copy_with(field_file("darcy"), tmp_path / f"{number}.h5", change)
+        split = Split(DataOptions(problem="darcy", data=path, **FEW))
+        with pytest.raises(UserError, match=said):
+            split.load(split.train)
+
+
+def test_a_preset_leaves_the_resolution_of_a_given_file_alone(field_file, capsys):
+    words = ["--problem", "darcy", "--preset", "smoke"]
+    of_file = parse(TrainConfig, [*words, "--data", str(field_file("darcy"))], prog="x")
+    assert (parse(TrainConfig, words, prog="x").resolution, of_file.resolution) == (16, None)

@@ -114,14 +114,14 @@ def create_scan(
     echo, so that reading it in random order reads nothing else; a checksum tells whether it is damaged. `compress`
     shrinks zero-padded k-space to a third, losslessly, for some speed.
     """
-    import h5py
+    from data.hdf5 import checked_storage, new_file
 
     filters = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if compress else {}
 
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+    with atomic_path(path) as temporary, new_file(temporary) as file:
         for name, shape in dataset_shapes(matrix_shape, coils, echoes).items():
             chunks = (1, *shape[1:]) if name == MAPS else (1, *shape[1:3], 1, shape[4])
-            file.create_dataset(name, shape, DTYPE, chunks=chunks, fletcher32=True, **filters)
+            file.create_dataset(name, shape, **checked_storage(chunks, DTYPE), **filters)
         for name, value in (attributes or {}).items():
             file.attrs[name] = value
         yield file

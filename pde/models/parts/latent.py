@@ -94,13 +94,10 @@ class LatentOperator(SpectralOperator):
         if self.transport is not None:
             decoded, velocities = split_channels(decoded, self.head)
             last = self.transport(last, velocities)
-            frames = (
-                torch.cat((frames[..., : -self.fields], last), -1) if self.in_channels > self.fields else last
-            )
+            frames = torch.cat((frames[..., : -self.fields], last), -1)
         # Coordinates are the same for the whole batch, so what the skip makes of them is added once.
-        places = mix_points(
-            self.skip, self.coordinates.on(*self.resolution).to(x)[None], after=self.in_channels
-        )
+        where = self.coordinates.on(*self.resolution).to(x)[None]
+        places = mix_points(self.skip, where, after=self.in_channels)
         x = decoded + places + mix_points(self.skip, frames, bias=False)
         return last, mix_points(self.project, glu(x))
 

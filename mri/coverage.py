@@ -1,0 +1,91 @@
+"""`python -m mri.eval --uncertainty`: calibrate the uncertainty of finished runs, and see how often it holds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from data.masks.spec import Kind
+from data.scans.scan import Scan
+from lab.errors import UserError
+from lab.progress import Progress
+from lab.table import Cell, Column, Score, Table
+from mri.figures import draw_uncertainty
+from mri.models import MODELS
+from mri.predictor import Predictor
+from mri.sampling import evaluation_masks
+from mri.scores import Result
+from mri.sources import Source
+from mri.uncertainty import LEVEL, anatomy, keep, kept_factor, ratios, spread
+
+SLICES = 4
+"""Slices of each scan that calibration and coverage look at, evenly spaced over its middle half."""
+
+
+def coverage_table(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, data: str) -> Table:
+    """For every method that gradients trained: the factor from the validation scans of its own data, kept beside its
+    weights, and in how many of the voxels of `scans` the error is below factor x sigma."""
+    chosen = [result for result in results if result.learned and not result.runs[-1].config.get("scan")]
+    if not chosen:
+        raise UserError("--uncertainty is for methods that gradients train; none of these runs has one.")
+    echoes = range(1, scans[0].num_echoes + 1)
+    columns = [Column("acc", "acc."), Column("method"), Column("n", "N"), Column("factor", digits=2)]
+    columns += [Column(f"coverage_{echo}", f"coverage E{echo}", digits=3) for echo in echoes]
+    columns += [Column(f"width_{echo}", f"half-width E{echo}", digits=4, extra=True) for echo in echoes]
+    caption = (
+        f"Uncertainty ({data}): share of the voxels of the anatomy whose error is below the half-width, which is meant "
+        f"to be {LEVEL:g}; mean ± standard error over scans. Half-width: its median, relative to the brightest voxel"
+    )
+    table = Table(columns, caption=caption)
+    with Progress(len(chosen), "calibrating", unit="row") as progress:
+        for result in chosen:
+            run = result.runs[-1]
+            validation = Source(Path(run.manifest["data"]["root"]), skip_bad=True).scans("val")
+            predictor = result.predictor(scans[0].matrix_shape[1:])
+            calibration = [_measured(predictor, scan, result.acc, kind)[0] for scan in validation]
+            factor = float(np.quantile(np.concatenate([each for one in calibration for each in one]), LEVEL))
+            keep(run.folder, result.acc, factor, [scan.scan_id for scan in validation])
+            row: dict[str, Cell] = {
+                "acc": f"{result.acc:g}",
+                "method": result.label,
+                "n": str(result.num_train),
+            }
+            measured = [_measured(predictor, scan, result.acc, kind) for scan in scans]
+            for echo in echoes:
+                shares = [float((one[0][echo - 1] < factor).mean()) for one in measured]
+                row[f"coverage_{echo}"] = Score.of(shares)
+                row[f"width_{echo}"] = Score.of(factor * one[1][echo - 1] for one in measured)
+            table.rows.append({**row, "factor": factor})
+            progress.advance()
+    return table
+
+
+def coverage_figure(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path) -> Path:
+    """One slice of a scan: reconstruction, its error and the half-width, by the first method that was calibrated."""
+    result = next(one for one in results if one.learned and not one.runs[-1].config.get("scan"))
+    predictor, index = result.predictor(scan.matrix_shape[1:]), scan.num_slices // 2
+    mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
+    image = predictor.reconstruct(scan, 0, mask, [index])[0]
+    factor = kept_factor(result.runs[-1].folder, result.acc)[0]
+    width = factor * spread(predictor, scan, 0, mask, [index])[0]
+    truth = scan.read(index, 0)[2].numpy()
+    title = f"{MODELS[result.model].shown}, {scan.scan_id}, acceleration {result.acc:g} ({scan.origin})"
+    aspect = scan.voxel_spacing[1] / scan.voxel_spacing[2]
+    return draw_uncertainty(folder / "uncertainty.png", truth, image, width, title, aspect)
+
+
+def _measured(
+    predictor: Predictor, scan: Scan, acc: float, kind: Kind
+) -> tuple[list[np.ndarray], list[float]]:
+    """By echo: error / sigma in every voxel of the anatomy, and the median of sigma there over the brightest voxel."""
+    mask = evaluation_masks([scan], acc, kind)[scan.scan_id]
+    inner = np.linspace(scan.num_slices // 4, max(scan.num_slices - scan.num_slices // 4 - 1, 0), SLICES)
+    slices = sorted({int(at) for at in inner})
+    found, widths = [], []
+    for echo in range(scan.num_echoes):
+        image = predictor.reconstruct(scan, echo, mask, slices)
+        truth = np.stack([scan.read(index, echo)[2].numpy() for index in slices])
+        sigma = spread(predictor, scan, echo, mask, slices)
+        found.append(ratios(image, truth, sigma))
+        widths.append(float(np.median(sigma[anatomy(image)]) / np.abs(truth).max()))
+    return found, widths

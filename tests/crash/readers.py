@@ -1,0 +1,156 @@
+"""Damaged files in front of the readers: each answers in one sentence or reads what is there, and soon."""
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.crash.malformed import Damage, damages
+from tests.crash.specimens import SPECIMENS, Specimen
+from tests.crash.trial import Outcome, in_child
+
+MEMORY = 2**30
+"""Bytes that reading a file of some kilobytes may take."""
+OTHER_NUMBERS = 71
+"""Exit status of a child that was given numbers which the file's checksums should have refused."""
+
+
+def count_malformed(inputs: Path, work: Path) -> dict[str, int]:
+    """How many malformed files there are of each specimen."""
+    return {specimen.name: len(_damages(specimen, inputs, work)) for specimen in SPECIMENS}
+
+
+def _damages(specimen: Specimen, inputs: Path, work: Path) -> list[tuple[str, Damage]]:
+    found = list(damages(_path(specimen, inputs, work)))
+    if specimen.most is None or len(found) <= specimen.most:
+        return found
+    return [found[number * len(found) // specimen.most] for number in range(specimen.most)]
+
+
+def try_malformed(name: str, numbers: range, inputs: Path, work: Path) -> list[str]:
+    """Read the malformed files of these numbers; returns what went wrong."""
+    specimen = named(name)
+    wrong = []
+    for label, damage in _damages(specimen, inputs, work)[numbers.start : numbers.stop : numbers.step]:
+        done = _trial(specimen, damage, inputs, work, same_numbers=False)
+        if complaint := _complaint(done, work):
+            wrong.append(f"{name}, {label}: {complaint}")
+    return wrong
+
+
+def try_mutations(name: str, numbers: range, seed: int, inputs: Path, work: Path) -> list[str]:
+    """Read mutations of a specimen; those of one number and seed are always the same."""
+    specimen = named(name)
+    wrong = []
+    for number in numbers:
+        done = _trial(
+            specimen, mutation(f"{name}-{seed}-{number}"), inputs, work, same_numbers=specimen.checked
+        )
+        if complaint := _complaint(done, work):
+            wrong.append(f"{name}, mutation {number} of seed {seed}: {complaint}")
+    return wrong
+
+
+def named(name: str) -> Specimen:
+    """The specimen of this name."""
+    return next(specimen for specimen in SPECIMENS if specimen.name == name)
+
+
+def mutation(seed: str) -> Callable[[Path], None]:
+    """Change some bytes of a file: bits, bytes, numbers, blocks, its length."""
+
+    def damage(path: Path) -> None:
+        rng, content = random.Random(seed), bytearray(path.read_bytes())
+        for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
+            _mutate(rng, content)
+        path.write_bytes(content)
+
+    return damage
+
+
+NUMBERS = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**64 - 1)
+"""Integers at which programs break."""
+
+
+def _mutate(rng: random.Random, content: bytearray) -> None:
+    if not content:
+        return
+    # Headers decide more than data, and stand at the beginning.
+    room = len(content) if rng.random() < 0.5 else min(len(content), 2048)
+    at, size = rng.randrange(room), rng.choice((1, 2, 4, 8, 16, 64))
+    kind = rng.randrange(7)
+    if kind == 0:
+        content[at] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        content[at : at + size] = rng.randbytes(size)
+    elif kind == 2:
+        content[at : at + size] = bytes([rng.choice((0, 0xFF))]) * size
+    elif kind == 3:
+        width = rng.choice((1, 2, 4, 8))
+        number = rng.choice(NUMBERS) % 2 ** (8 * width)
+        content[at : at + width] = number.to_bytes(width, rng.choice(("little", "big")))
+    elif kind == 4:
+        start = rng.randrange(len(content))
+        content[at : at + size] = content[start : start + size]
+    elif kind == 5:
+        del content[at : at + size]
+    else:
+        del content[rng.randrange(len(content)) :]
+
+
+def _trial(
+    specimen: Specimen, damage: Callable[[Path], None], inputs: Path, work: Path, *, same_numbers: bool
+) -> Outcome:
+    kept = _path(specimen, inputs, work)
+    source, place = _folder(specimen, work), work / "place"
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(source, place)
+    path = place / kept.relative_to(source)
+
+    def read() -> int:
+        wanted = specimen.read(path) if same_numbers else None
+        shutil.rmtree(place / "datasets", ignore_errors=True)
+        try:
+            damage(path)
+        except (OSError, ValueError, TypeError, KeyError, RuntimeError, OverflowError):
+            return 0  # there is no such file
+        found = specimen.read(path)
+        if wanted is not None and found != wanted:
+            return OTHER_NUMBERS
+        return found if isinstance(found, int) else 0
+
+    return in_child(read, place, seconds=specimen.seconds, memory=MEMORY)
+
+
+def _complaint(done: Outcome, work: Path) -> str:
+    if done.status == OTHER_NUMBERS:
+        return "other numbers were read, without a word"
+    if done.complaint:
+        return done.complaint
+    if next((work / "place").rglob("exploded"), None):
+        return "code in the file was executed"
+    strangers = {path.name for path in work.iterdir()} - {"place", "specimens", "counted"}
+    return f"{strangers} was written outside" if strangers or Path("/elsewhere").exists() else ""
+
+
+def _folder(specimen: Specimen, work: Path) -> Path:
+    return work / "specimens" / str(SPECIMENS.index(specimen))
+
+
+def _path(specimen: Specimen, inputs: Path, work: Path) -> Path:
+    """The specimen's file; made when it is first asked for."""
+    folder = _folder(specimen, work)
+    told = folder.with_suffix(".path")
+    if not told.exists():
+        folder.mkdir(parents=True)
+        told.write_text(str(specimen.make(inputs, folder).relative_to(folder)))
+    return folder / told.read_text()
+
+
+def rounds(seed: int, size: int) -> Iterator[tuple[str, range]]:
+    """Specimens in turn, `size` mutations of each at a time, without end."""
+    begin = 0
+    while True:
+        for specimen in SPECIMENS:
+            yield specimen.name, range(begin, begin + size)
+        begin += size

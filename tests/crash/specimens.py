@@ -1,0 +1,244 @@
+"""A small valid file for every reader of the suite, to be damaged.
+
+Files of fields and scans come from the writers that the tests of their formats have: a writer that is added there is
+part of the campaign. `uncovered` names the formats of the registries that no specimen is read by.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from data.fields import reader as fields_reader
+from data.fields.file import write as write_fields
+from data.fields.geometry import Box
+from data.fields.layout import Grid, Layout
+from data.fields.options import Told
+from data.scans import reader as scans_reader
+from lab import cli
+from tests.crash.trial import run_command
+from tests.data import mri_files, test_field_formats, test_foreign_formats
+
+Read = Callable[[Path], Any]
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A file in a folder, how it is made and read; what is read of a `checked` one has checksums.
+
+    `path` is the file that is damaged, in the folder that `make` fills.
+    """
+
+    name: str
+    make: Callable[[Path, Path], Path]
+    """From the inputs of the campaign and an empty folder to the file."""
+    read: Read
+    checked: bool = False
+    seconds: float = 20
+    most: int | None = None
+    """Malformed files that are tried, of those that take a whole command each."""
+
+
+def read_fields(path: Path) -> str:
+    """Everything in a file of fields; a hash of the samples."""
+    told = Told(periodic="x,y") if path.suffix in (".npy", ".npz") else Told()
+    fields = fields_reader.open_fields(path, told=told)
+    found = [fields.load()] + ([fields.load_inputs()] if fields.inputs else [])
+    return hashlib.sha256(b"".join(values.numpy().tobytes() for values in found)).hexdigest()
+
+
+def read_scan(path: Path) -> str:
+    """The slices, the mask and the scale of a scan; a hash of the slices."""
+    scan = scans_reader.open_scan(path)
+    found = [
+        tensor
+        for index in range(min(scan.num_slices, 2))
+        for tensor in scan.checked(index, scan.num_echoes - 1)
+    ]
+    scan.mask(4)
+    _ = scan.scale
+    return hashlib.sha256(b"".join(tensor.resolve_conj().numpy().tobytes() for tensor in found)).hexdigest()
+
+
+def read_split(path: Path) -> None:
+    """The scans that an annotation file lists."""
+    for scan in scans_reader.load_scans(path.parents[2], "train").scans:
+        scan.checked(0, 0)
+
+
+def read_weights(app: str) -> Read:
+    """A trained model."""
+    from importlib import import_module
+
+    package = "lab.demo" if app == "demo" else app
+    return lambda path: import_module(f"{package}.predictor").load(path) and None
+
+
+def read_config(path: Path) -> None:
+    """A configuration file."""
+    from lab.demo.config import TrainConfig
+
+    cli.parse(TrainConfig, ["--config", str(path)], prog="python -m lab.demo.train")
+
+
+def resume(path: Path) -> int:
+    """A run that is continued: its folder is runs/demo/one."""
+    return run_command("lab.demo.train --preset smoke --epochs 1 --name one --resume")
+
+
+def evaluate(path: Path) -> int:
+    """A finished run that is tabulated."""
+    return run_command("lab.demo.eval")
+
+
+def read_images(path: Path) -> None:
+    """Magnitude images that become scans."""
+    from data.knee.config import FromImagesConfig
+    from data.knee.from_images import read_images
+
+    read_images(path, FromImagesConfig(path))
+
+
+def read_masks(path: Path) -> None:
+    """Sampling masks that were made before."""
+    _pool(path.parents[1]).training(1)
+
+
+def read_text(path: Path) -> None:
+    """A text to learn from."""
+    from text.config import DataOptions
+    from text.sources import corpus
+
+    corpus(DataOptions(data=path, context=16))
+
+
+def _pool(root: Path) -> Any:
+    from data.masks.pool import MaskPool
+    from data.masks.spec import MaskSpec
+
+    return MaskPool(MaskSpec("poisson", (32, 24), 2), root)
+
+
+def _make_fields(inputs: Path, folder: Path) -> Path:
+    times = torch.arange(1.0, 4, dtype=torch.float64)
+    known: dict[str, Any] = {
+        "inputs": ("vorticity",),
+        "fingerprint": "0123456789abcdef",
+        "parameters": {"nu": 1e-3},
+    }
+    layout = Layout("navier-stokes", ("vorticity",), Grid.of(Box(), 8), times, **known)
+    samples = np.random.default_rng(0).standard_normal((3, 8, 8, 4, 1)).astype(np.float32)
+    write_fields(folder / "flow.h5", layout, range(3), ((one[:, :, 0], one[:, :, 1:]) for one in samples))
+    return folder / "flow.h5"
+
+
+def _make_old_fields(inputs: Path, folder: Path) -> Path:
+    import h5py
+
+    path = _make_fields(inputs, folder)
+    with h5py.File(path, "r+") as file:
+        del file.attrs["geometry"]
+        file.attrs["problem"] = "darcy"
+    return path
+
+
+def _by_layout(name: str, write: Callable[[Path, np.ndarray], Path]) -> Specimen:
+    values = np.random.default_rng(0).standard_normal((3, 8, 8, 5)).astype(np.float32)
+    return Specimen(
+        f"fields: {write.__name__[6:]}", lambda _, folder: write(folder / name, values), read_fields
+    )
+
+
+def _foreign() -> list[Specimen]:
+    """The writers of foreign formats."""
+    return [
+        Specimen(f"fields: {name}", lambda _, folder, write=write: write(folder)[0], read_fields)
+        for name, (write, _) in test_foreign_formats.WRITERS.items()
+    ]
+
+
+def _scans() -> list[Specimen]:
+    """The writers of scans, each with a path."""
+    found = []
+    for name, write in vars(mri_files).items():
+        if name.endswith("_scan") and write.__module__ == mri_files.__name__:
+            make = lambda _, folder, name=name, write=write: _written(write, folder / f"{name}.h5")  # noqa: E731
+            found.append(Specimen(f"scans: {name[:-5]}", make, read_scan, checked=name == "skm_tea_scan"))
+    return found
+
+
+def _written(write: Callable[[Path], None], path: Path) -> Path:
+    write(path)
+    return path
+
+
+def _copied(name: str, target: str | None = None) -> Callable[[Path, Path], Path]:
+    """A file of the inputs, alone or with the run or data set around it."""
+
+    def make(inputs: Path, folder: Path) -> Path:
+        place = folder / (target or Path(name).name)
+        if name.startswith("runs/") and target is None:
+            shutil.copytree(inputs / "runs" / "demo", folder / "runs" / "demo")
+            return folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(inputs / name, place)
+        return place
+
+    return make
+
+
+def _make_split(inputs: Path, folder: Path) -> Path:
+    shutil.copytree(inputs / "knees", folder / "knees")
+    return folder / "knees" / "annotations" / "v1.0.0" / "train.json"
+
+
+def _make_masks(inputs: Path, folder: Path) -> Path:
+    pool = _pool(folder)
+    pool.training(1)
+    return next(pool.folder.iterdir())
+
+
+APPS = ("demo", "pde", "mri", "text")
+
+SPECIMENS: tuple[Specimen, ...] = (
+    Specimen("fields: own format", _make_fields, read_fields, checked=True),
+    Specimen("fields: own format, older", _make_old_fields, read_fields, checked=True),
+    *(_by_layout(name, write) for name, write in test_field_formats.LAYOUTS.items()),
+    *_foreign(),
+    *_scans(),
+    Specimen("annotations", _make_split, read_split),
+    *(Specimen(f"weights: {app}", _copied(f"runs/{app}/one/weights.safetensors", "w.safetensors"), read_weights(app))
+      for app in APPS),
+    Specimen("checkpoint", _copied("runs/demo/one/checkpoints/last.ckpt"), resume, seconds=60, most=120),
+    Specimen("run: config.yaml", _copied("runs/demo/one/config.yaml"), resume, seconds=60, most=120),
+    Specimen("run: manifest.json", _copied("runs/demo/one/manifest.json"), resume, seconds=60, most=120),
+    Specimen("finished run: config.yaml", _copied("runs/demo/one/config.yaml"), evaluate, seconds=60, most=120),
+    Specimen("finished run: manifest.json", _copied("runs/demo/one/manifest.json"), evaluate, seconds=60, most=120),
+    Specimen("finished run: metrics.csv", _copied("runs/demo/one/metrics.csv"), evaluate, seconds=60, most=120),
+    Specimen("configuration", _copied("runs/demo/one/config.yaml", "options.yaml"), read_config),
+    Specimen("images", _copied("images.npz"), read_images),
+    Specimen("masks", _make_masks, read_masks),
+    Specimen("text", _copied("text.txt"), read_text),
+)  # fmt: skip
+
+
+def uncovered(inputs: Path, folder: Path, specimens: tuple[Specimen, ...] = SPECIMENS) -> list[str]:
+    """Formats of the registries that read none of the specimens."""
+    missing = {kind.__name__ for kind in fields_reader.FORMATS}
+    missing |= {type(form).__name__ for form in scans_reader.FORMATS}
+    for number, specimen in enumerate(specimens):
+        place = folder / str(number)
+        place.mkdir(parents=True)
+        path = specimen.make(inputs, place)
+        if specimen.read is read_fields:
+            kind = next((kind for kind in fields_reader.FORMATS if kind.recognises(path)), None)
+            missing -= {kind.__name__} if kind else set()
+        if specimen.read is read_scan:
+            owner = next((form for form in scans_reader.FORMATS if form.owns_file(path)), None)
+            missing -= {type(owner).__name__}
+    return sorted(missing)

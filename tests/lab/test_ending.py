@@ -1,0 +1,61 @@
+"""How commands end, whatever ends them: one sentence or none, the usual status, nothing left."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from lab.ending import status_of
+from lab.files import atomic_path
+
+TOO_LITTLE = (
+    "error: there is too little memory; take a smaller --batch-size, --num-workers 0 or another machine.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (OSError(28, "No space left on device", "runs/x"), 2, "error: No space left on device (runs/x).\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (MemoryError(), 2, TOO_LITTLE),
+        (RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly"), 2, TOO_LITTLE),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"), 2, TOO_LITTLE),
+    ],
+)
+def test_what_the_system_refuses_is_a_sentence(capsys, raised, status, said):
+    def command() -> None:
+        raise raised
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert status_of(command) == status
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere SIGTERM ends a process at once")
+def test_sigterm_unwinds_every_command(capsys, tmp_path):
+    def command() -> None:
+        with atomic_path(tmp_path / "result.txt") as temporary:
+            temporary.write_text("half")
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert status_of(command) == 143
+    assert capsys.readouterr().err == "terminated\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert os.listdir(tmp_path) == []
+
+
+def test_output_that_nobody_reads_any_more_ends_a_command_quietly(root):
+    words = [sys.executable, "-m", "lab.demo.models"]
+    with subprocess.Popen(
+        words, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode in (1, 141)
