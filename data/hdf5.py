@@ -99,15 +99,15 @@ class Hdf5File:
                 raise self._wrong(f"{name!r} holds {entry.dtype}, which cannot be used here")
             return entry
 
-    def read(self, name: str, selection: Any = (), kinds: str = NUMBERS) -> Any:
-        """Read a selection (whole numbers and slices) of a data set as a numpy array."""
+    def read(self, name: str, selection: Any = (), kinds: str = NUMBERS, field: str | None = None) -> Any:
+        """Read a selection (whole numbers and slices) of a data set as a numpy array; of records, one field."""
         entry = self.dataset(name, kinds)
         with self._explained(f"reading {name!r}"):
             most = max(LARGE, COMPRESSION * self.path.stat().st_size)
             asked = max(_selected(entry.shape, selection), math.prod(entry.chunks or ()))
             if asked * entry.dtype.itemsize > most:
                 raise self._wrong(f"{name!r} claims the size {entry.shape}, more than fits into the file")
-            return entry[selection]
+            return (entry if field is None else entry.fields(field))[selection]
 
     def vector(self, name: str) -> npt.NDArray[np.float64]:
         """A short data set with one axis, such as coordinates; its numbers are finite."""
@@ -123,7 +123,8 @@ class Hdf5File:
         """A data set that is one text."""
         entry = self.dataset(name, "OS")
         with self._explained(f"reading {name!r}"):
-            found = entry[()] if entry.shape == () and entry.dtype.itemsize <= SMALL else None
+            one = entry.shape in ((), (1,)) and entry.dtype.itemsize <= SMALL
+            found = entry[() if entry.shape == () else 0] if one else None
         if not isinstance(found, str | bytes) or len(found) > SMALL:
             raise self._wrong(f"{name!r} should be one text")
         return found

@@ -42,8 +42,8 @@ class DataOptions:
     group: ClassVar[str] = "data"
 
     data: Path | None = None
-    """Folder of SKM-TEA or fastMRI data; without it SKM_TEA_ROOT, and without that synthetic knees, made on
-    the spot."""
+    """Folder of scans: SKM-TEA, fastMRI, or your own (ISMRMRD, BART, MATLAB, NumPy; docs/own-data-mri.md); without it
+    SKM_TEA_ROOT, and without that synthetic knees, made on the spot."""
     acc: float = 2.0
     """Acceleration: points of the acquired grid per point sampled."""
     mixed_acc: list[float] | None = None
@@ -193,7 +193,28 @@ class TableConfig(TrainConfig):
 
 
 @dataclass(frozen=True)
-class EvalConfig:
+class T2Options:
+    """Maps of T2 from the two echoes of qDESS."""
+
+    t2: bool = False
+    """Map T2 from the two echoes of qDESS."""
+    t1: float = 1200.0
+    """T1 in milliseconds that maps of T2 assume: 1200 suits cartilage at 3 T."""
+    tr: float | None = None
+    """Repetition time in milliseconds, for maps of T2. (default: what the file says)"""
+    te: float | None = None
+    """Time of the first echo in milliseconds. (default: what the file says)"""
+    flip: float | None = None
+    """Flip angle in degrees. (default: what the file says)"""
+
+    def __post_init__(self) -> None:
+        above(self, 0, "t1", "tr", "te", "flip")
+        if self.tr is not None and self.te is not None and self.te >= self.tr:
+            raise UserError(f"--te must be below --tr, but {self.te:g} is not below {self.tr:g}.")
+
+
+@dataclass(frozen=True)
+class EvalConfig(T2Options):
     """Options of `python -m mri.eval`."""
 
     runs: Path | None = None
@@ -226,23 +247,35 @@ class EvalConfig:
     """CPU threads (default: all)."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in self.against:
             _ = MODELS[name]  # an unknown one is refused with a sentence
 
 
 @dataclass(frozen=True)
-class ReconstructConfig:
+class ReconstructConfig(T2Options):
     """Options of `python -m mri.reconstruct`."""
 
+    input: Path | None = None
+    """A scan: SKM-TEA, fastMRI, ISMRMRD, BART, MATLAB or NumPy."""
     weights: Path | None = None
     """Weights of a finished run, runs/mri/NAME/weights.safetensors."""
-    input: Path | None = None
-    """A scan, in the layout of SKM-TEA or fastMRI."""
+    model: str | None = None
+    """A method that needs no training, instead of --weights: sense, cg-sense, l1-wavelet, ..."""
+    strength: float | None = None
+    """Regularisation of --model; k-space is divided by the standard deviation of the image first, so that one strength
+    suits every scan. (default: the method's)"""
     out: Path = Path("reconstruction.nii.gz")
-    """The volume to write, .nii or .nii.gz: magnitude, one frame per echo."""
+    """What to write, by its ending: .nii or .nii.gz, .cfl (BART), .npy; without an ending, a folder of DICOM files."""
+    part: Literal["magnitude", "phase", "complex"] | None = None
+    """What of the image is written. (default: complex for .cfl, magnitude otherwise)"""
     acc: float | None = None
-    """Acceleration to simulate (default: that of the training). 1: the scan is undersampled already, and
-    what is not zero was sampled."""
+    """Acceleration to simulate on a fully sampled scan (default: that of the training; with --model none). 1: none is
+    simulated. A scan that is undersampled already is recognised and taken as it is."""
+    mask: Kind = "poisson"
+    """How --acc samples with --model; weights know their own."""
+    slices: str | None = None
+    """Slices to reconstruct, as in 100:164: from the first up to the last, which is left out, counting from 0."""
     uncertainty: bool = False
     """Also write OUT-uncertainty.nii.gz: half the width of an interval that holds the magnitude in 90 % of the voxels.
     The weights must have been calibrated by mri.eval --uncertainty; eight more reconstructions."""

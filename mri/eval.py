@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lab.cli import main
 from lab.errors import UserError
 from lab.paths import runs_dir
 from lab.runs import FinishedRun, finished_runs
 from mri.config import EvalConfig, TrainConfig
+
+if TYPE_CHECKING:
+    from data.scans.scan import Scan
 
 
 def evaluate(config: EvalConfig) -> None:
@@ -60,19 +64,29 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     from mri.report import write
     from mri.scores import score_runs
     from mri.sources import Source
+    from mri.t2 import timing_of
+    from mri.t2_results import t2_results
     from mri.tables import per_scan_csv, results_tables
     from mri.volumes import export
 
     source = Source(root, skip_bad=True)
     scans = source.scans(config.split)
     mask = runs[0].config["mask"]
+    if config.split == "test":
+        _warn_of_overlap(runs, scans)
     data = f"{scans[0].origin}, {len(scans)} {config.split} scan{'s' if len(scans) > 1 else ''}"
     say(f"data: {data}, in {root}; {mask} sampling")
+    for scan in scans if config.t2 else ():
+        if scan.num_echoes == 2:
+            timing_of(scan, config)  # what is missing is asked for before the work
     results = score_runs(runs, scans, mask, folder / "scores", config.accs)
     tables = results_tables(results, data, config.against)
+    pictures: list[Path] = []
+    if config.t2:
+        tables["t2"], pictures = t2_results(results, scans, mask, config, folder, data)
     if config.uncertainty:
         tables["uncertainty"] = coverage_table(results, scans, mask, data)
-    written = publish(tables, folder)
+    written = [*publish(tables, folder), *pictures]
     write_text(folder / "per_scan.csv", per_scan_csv(results))
     written.append(folder / "per_scan.csv")
     if config.uncertainty and config.figures:
@@ -84,6 +98,18 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     if config.export == "nifti":
         written += export(results, scans, mask, folder / "volumes")
     say_written(folder, written)
+
+
+def _warn_of_overlap(runs: Sequence[FinishedRun], scans: "Sequence[Scan]") -> None:
+    """Say which runs have seen the scans that they are now scored on."""
+    from lab.console import say
+
+    names = {scan.scan_id for scan in scans}
+    for run in runs:
+        seen = {key: names & set(run.manifest["data"][key]) for key in ("train", "validation")}
+        if seen["train"] or seen["validation"]:
+            words = " and ".join(f"{len(found)} in {key}" for key, found in seen.items() if found)
+            say(f"{run.name} has met scans that it is scored on: {words}")
 
 
 if __name__ == "__main__":

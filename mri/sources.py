@@ -120,6 +120,10 @@ def find_source(options: DataOptions) -> Source:
     if named:
         if not Path(named).is_dir():
             flag = "--data" if options.data else ROOT_VARIABLE
+            if Path(named).is_file():
+                raise UserError(
+                    f"{flag} takes a folder, and {named} is a file; python -m mri.reconstruct --input takes it."
+                )
             raise UserError(f"{flag} names {named}, but there is no such folder.")
         source = Source(Path(named), options.skip_bad)
         say(f"data: {source.scans((source.splits or ['train'])[0])[0].origin}, in {named}")

@@ -26,13 +26,15 @@ def train(config: TrainConfig) -> dict[str, float]:
     from lab.trainer import fit, prepare
     from mri.experiment import header
     from mri.models import MODELS, build
-    from mri.sampling import training_masks
+    from mri.sampling import mask_spec, training_masks
     from mri.search import choose
     from mri.sources import find_source, plane_of, samples
 
     prepare(config)
     source = find_source(config)
     data = samples(config, source)
+    for acc in {config.acc, *config.training_accs}:
+        mask_spec(data.train_scans, acc, config.mask)  # refused before there is a run
     with Run.open(config, source.describe(data.train_scans, data.validation_scans)) as folder:
         ky, kz = plane_of([*data.train_scans, *data.validation_scans])
         scans = ", ".join(scan.scan_id for scan in data.train_scans)

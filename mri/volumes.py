@@ -1,19 +1,29 @@
-"""Volumes as NIfTI files, in millimetres and the right way up."""
+"""Volumes as files: NIfTI and DICOM in millimetres and the right way up, BART and NumPy as numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data.masks.spec import Kind
+from data.scans.own import bart
 from data.scans.scan import Scan
 from lab.errors import UserError
 from lab.files import atomic_path
 from lab.progress import Progress
+from mri.dicom import affine_from, write_series
 from mri.predictor import target
 from mri.sampling import evaluation_masks
 from mri.scores import Result
+
+Part = Literal["magnitude", "phase", "complex"]
+PARTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "magnitude": np.abs,
+    "phase": np.angle,
+    "complex": np.asarray,
+}
 
 
 def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder: Path) -> list[Path]:
@@ -37,21 +47,55 @@ def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder:
     return paths
 
 
-def check_name(path: str | Path) -> Path:
-    """A path that a NIfTI file can have."""
-    if not str(path).endswith((".nii", ".nii.gz")):
-        raise UserError(f"--out takes a name that ends in .nii or .nii.gz, not {path}.")
-    return Path(path)
+def ending_of(path: str | Path) -> str:
+    """Which format a name asks for: .nii, .npy, .cfl, or "" for a folder of DICOM files; others are refused."""
+    name = Path(path).name
+    for ending in (".nii", ".nii.gz", ".npy", ".cfl"):
+        if name.endswith(ending):
+            return ending.removesuffix(".gz")
+    if Path(path).suffix:
+        raise UserError(
+            "--out takes a name that ends in .nii or .nii.gz, .cfl or .npy, or a folder for DICOM files, whose name "
+            f"has no ending, not {path}."
+        )
+    return ""
 
 
-def write_nifti(path: str | Path, volumes: NDArray[np.float32], scan: Scan) -> Path:
-    """Write magnitudes (slices, ky, kz) or (slices, ky, kz, echoes) with the scan's spacing and orientation."""
+def write_volume(
+    path: Path, images: NDArray[Any], scan: Scan, part: Part | None = None, *, first: int = 0, what: str = ""
+) -> Path:
+    """Write images (slices, ky, kz, echoes), complex or real, in the format that the path asks for.
+
+    `part` is what of complex images is written (None: complex for BART, magnitude otherwise), `first` the first of
+    their slices in the scan, `what` says in a few words what they are.
+    """
+    ending = ending_of(path)
+    chosen = part or ("complex" if ending == ".cfl" else "magnitude")
+    values = PARTS[chosen](images) if np.iscomplexobj(images) else images
+    if ending == ".cfl":
+        slices, ky, kz, echoes = values.shape
+        # BART has echoes along dimension 5, behind coils and maps, and the slices of 2-D scans along 13.
+        if scan.three_dimensional:
+            return bart.write(path, values, (slices, ky, kz, 1, 1, echoes))
+        return bart.write(path, np.moveaxis(values, 0, -1), (ky, kz, 1, 1, 1, echoes, *[1] * 7, slices))
+    if ending == ".npy":
+        with atomic_path(path) as temporary:
+            np.save(temporary, values)
+        return path
+    if ending == ".nii":
+        return write_nifti(path, values, scan, first=first)
+    return write_series(path, values, scan, chosen, first=first, what=what)
+
+
+def write_nifti(path: str | Path, volumes: NDArray[Any], scan: Scan, *, first: int = 0) -> Path:
+    """Write volumes (slices, ky, kz) or (slices, ky, kz, echoes) with the scan's spacing and orientation."""
     try:
         import nibabel
     except ImportError as error:
         raise UserError("NIfTI files need nibabel; run: pip install 'monarch-science[nifti]'.") from error
-    path = check_name(path)
-    image = nibabel.Nifti1Image(np.asarray(volumes, np.float32), affine(scan))
+    path = Path(path)
+    kind = np.complex64 if np.iscomplexobj(volumes) else np.float32
+    image = nibabel.Nifti1Image(np.asarray(volumes, kind), affine_from(scan, first))
     image.header.set_xyzt_units("mm")
     suffix = ".nii.gz" if path.name.endswith(".gz") else ".nii"
     # The writer chooses compression by the whole ending, of which a temporary name keeps the last part only.
@@ -63,16 +107,3 @@ def write_nifti(path: str | Path, volumes: NDArray[np.float32], scan: Scan) -> P
         finally:
             draft.unlink(missing_ok=True)
     return path
-
-
-def affine(scan: Scan) -> NDArray[np.float64]:
-    """Voxel indices to millimetres towards right, front and head; the origin is in the middle of the volume."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = 0
-    towards = {"R": (0, 1), "L": (0, -1), "A": (1, 1), "P": (1, -1), "S": (2, 1), "I": (2, -1)}
-    for axis, name in enumerate(scan.orientation):
-        world, sign = towards[name[1]]  # "SI" runs from head to foot
-        matrix[world, axis] = sign * scan.voxel_spacing[axis]
-    middle = np.array([(n - 1) / 2 for n in scan.matrix_shape])
-    matrix[:3, 3] = -matrix[:3, :3] @ middle
-    return matrix

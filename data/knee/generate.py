@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from data.knee.anatomy import render
+from data.knee.anatomy import LABELS, render
 from data.knee.config import (
     MASK_ACCELERATIONS,
     SPLIT_CYCLE,
@@ -27,6 +27,7 @@ from data.knee.tissue import ECHO_MS, FLIP_DEGREES, REPETITION_MS
 from data.masks.pool import MaskPool
 from data.masks.spec import MaskSpec
 from data.parallel import cpu_count, in_processes
+from data.scans.scan import Segmentation
 from data.scans.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
 from lab.errors import UserError
 from lab.files import fingerprint, remove_leftovers
@@ -145,6 +146,14 @@ def slab_rows(shape: tuple[int, int, int]) -> Iterator[slice]:
 def _slabs(subject: Subject, protocol: Protocol) -> Iterator[Slab]:
     for rows in slab_rows(protocol.shape):
         yield rows, render(subject, protocol.axes(rows)).echoes
+
+
+def segmentation(seed: int, shape: tuple[int, int, int]) -> Segmentation:
+    """The tissue that fills most of each voxel of a subject, drawn again from its seed."""
+    grid = acquired_grid(shape)
+    protocol = Protocol(shape, field_of_view(shape), grid, calibration_region(grid), coils=1, noise=0.0)
+    slabs = [render(Subject(seed), protocol.axes(rows)).labels for rows in slab_rows(shape)]
+    return Segmentation(np.concatenate(slabs), dict(enumerate(LABELS)))
 
 
 def is_finished(path: Path, identity: str) -> bool:

@@ -6,9 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from data.scans.scan import Timing
+
 REPETITION_MS: Final = 25.0
 ECHO_MS: Final = (7.5, 42.5)
 FLIP_DEGREES: Final = 30.0
+TIMING: Final = Timing(REPETITION_MS, ECHO_MS[0], FLIP_DEGREES)
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,10 @@ TISSUES: Final[dict[str, Tissue]] = {
 }
 
 
-def qdess_echoes(t1: ArrayLike, t2: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Signals of both echoes for unit proton density.
+def qdess_echoes(
+    t1: ArrayLike, t2: ArrayLike, timing: Timing = TIMING
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Signals of both echoes for unit proton density; by default with the timing of the synthetic knees.
 
     With E1 = exp(-TR/T1), E2 = exp(-TR/T2) and flip angle a, the coherences just after and just before a
     pulse are (Gyngell, Magn Reson Imaging 6:415, 1988; Haenicke and Vogel, Magn Reson Med 49:771, 2003)
@@ -63,14 +68,15 @@ def qdess_echoes(t1: ArrayLike, t2: ArrayLike) -> tuple[NDArray[np.float64], NDA
     0.067 0.359
     """
     t1, t2 = np.asarray(t1, float), np.asarray(t2, float)
-    e1, e2 = np.exp(-REPETITION_MS / t1), np.exp(-REPETITION_MS / t2)
-    angle = np.deg2rad(FLIP_DEGREES)
+    repetition, echo, flip = timing
+    e1, e2 = np.exp(-repetition / t1), np.exp(-repetition / t2)
+    angle = np.deg2rad(flip)
     c = np.cos(angle)
     above, below = 1 - e1 * c, e1 - c
     r = np.sqrt((1 - e2**2) / (above**2 - e2**2 * below**2))
     after = np.tan(angle / 2) * (1 - below * r)
     before = np.tan(angle / 2) * (1 - above * r)
-    return after * np.exp(-ECHO_MS[0] / t2), before * np.exp(ECHO_MS[0] / t2)
+    return after * np.exp(-echo / t2), before * np.exp(echo / t2)
 
 
 def signal(tissue: Tissue) -> tuple[float, float]:

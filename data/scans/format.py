@@ -8,12 +8,19 @@ from data.scans.scan import Scan
 from data.scans.selection import Selection, Shape, most_frequent, select
 from lab.errors import UserError
 
+SPLITS = ("train", "val", "test")
+CYCLE = ("train", "val", "test", "train", "train")
+"""Splits of the files of a folder that has no folders of its own for them, in the order of their names."""
+COMPANIONS = ("_maps", "_labels")
+"""Endings of the names of files that belong to a scan, and are none themselves."""
+
 
 class Format(ABC):
     """One way of storing scans. A format of single files writes `name`, `pattern`, `owns_file` and `open`.
 
-    The scans of a split are then the files of the folder that bears its name; a format with a layout of its own
-    overrides `folder`, or `owns_folder` and `load`.
+    The scans of a split are then the files of the folder that bears its name. Where there are no such folders, the
+    files of the root itself are shared out. A format with a layout of its own overrides `folder`, or `files`, or
+    `owns_folder` and `load`.
     """
 
     name: str
@@ -30,11 +37,28 @@ class Format(ABC):
 
     def folder(self, root: Path, split: str) -> Path:
         """Where the scans of a split are."""
-        return root / split
+        return root / split if any((root / each).is_dir() for each in SPLITS) else root
+
+    def files(self, root: Path, split: str) -> list[Path]:
+        """The files of a split."""
+        folder = self.folder(root, split)
+        found = sorted(path for path in folder.glob(self.pattern) if not path.stem.endswith(COMPANIONS))
+        if folder != root:
+            return found
+        return [path for number, path in enumerate(found) if CYCLE[number % len(CYCLE)] == split]
+
+    def shared_out(self, root: Path, split: str) -> str:
+        """How the files of one folder were shared out among the splits, for people to read; empty if they were not."""
+        if self.folder(root, split) != root:
+            return ""
+        counts = [f"{each} {len(self.files(root, each))}" for each in SPLITS]
+        return (
+            f"{root} has no folders train, val, test: its scans are shared out by name, {', '.join(counts)}"
+        )
 
     def owns_folder(self, root: Path, split: str) -> bool:
         """Whether the scans of a split below `root` are stored in this format."""
-        for path in self.folder(root, split).glob(self.pattern):
+        for path in self.files(root, split):
             with suppress(UserError):  # a damaged file does not hide the others
                 if self.owns_file(path):
                     return True
@@ -48,12 +72,18 @@ class Format(ABC):
         self, root: Path, split: str, *, shape: Shape | None, count: int | None, skip_bad: bool
     ) -> Selection:
         """The scans of a split whose slices have the shape (None: the most frequent one); see `select`."""
-        folder = self.folder(root, split)
-        shapes = {path.name: self._plane(path, skip_bad) for path in sorted(folder.glob(self.pattern))}
+        files = {path.name: path for path in self.files(root, split)}
+        shapes = {name: self._plane(path, skip_bad) for name, path in files.items()}
         wanted = shape or most_frequent(one for one in shapes.values() if one is not None)
-        return select(
-            shapes, lambda name: self.open(folder / name), wanted=wanted, count=count, skip_bad=skip_bad
+        found = select(
+            shapes,
+            lambda name: with_target(self.open(files[name])),
+            wanted=wanted,
+            count=count,
+            skip_bad=skip_bad,
         )
+        found.shared_out = self.shared_out(root, split)
+        return found
 
     def _plane(self, path: Path, skip_bad: bool) -> Shape | None:
         try:
@@ -62,3 +92,13 @@ class Format(ABC):
             if not skip_bad:
                 raise
             return None  # `select` opens the file again and reports why it is left out
+
+
+def with_target(scan: Scan) -> Scan:
+    """The scan, if it can be learned from and scored: an undersampled one has no target."""
+    if scan.undersampled:
+        raise UserError(
+            f"{scan.path} is {scan.sampling}, so it has no target to learn from or to score against; "
+            "python -m mri.reconstruct takes it."
+        )
+    return scan

@@ -5,22 +5,33 @@ from pathlib import Path
 
 from data.scans.fastmri.format import FastMri
 from data.scans.format import Format
+from data.scans.mrd.format import Mrd
+from data.scans.own.bart import Bart
+from data.scans.own.matlab import Matlab
+from data.scans.own.numpy_file import Numpy
 from data.scans.scan import Scan
 from data.scans.selection import Selection, Shape
 from data.scans.skm_tea.format import ROOT_VARIABLE, SkmTea
 from lab.errors import UserError, readable
 
-FORMATS: tuple[Format, ...] = (SkmTea(), FastMri())
+FORMATS: tuple[Format, ...] = (SkmTea(), FastMri(), Mrd(), Bart(), Matlab(), Numpy())
 """Tried in this order; the first that owns a file or folder reads it."""
 
 
 def open_scan(path: str | Path) -> Scan:
     """The scan in a file, of whatever format."""
+    form = format_of(path)
+    with readable(Path(path)):
+        return form.open(Path(path))
+
+
+def format_of(path: str | Path) -> Format:
+    """The format of a file."""
     path = Path(path)
     with readable(path):
         for form in FORMATS:
             if form.owns_file(path):
-                return form.open(path)
+                return form
     if not path.exists():
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
     raise UserError(
@@ -47,10 +58,11 @@ def load_scans(
     for form in FORMATS:
         if form.owns_folder(Path(named), split):
             return form.load(Path(named), split, shape=shape, count=count, skip_bad=skip_bad)
-    expected = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS)
+    layouts = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS[:2])
+    others = ", ".join(form.name for form in FORMATS[2:])
     raise UserError(
-        f"{'--data' if root else ROOT_VARIABLE} names {named}, but there is no {expected} with scans; "
-        "name the folder above it."
+        f"{'--data' if root else ROOT_VARIABLE} names {named}, but there is no {layouts} with scans for {split}, nor a "
+        f"folder {split} or at least three files of other formats ({others}); name the folder above it."
     )
 
 

@@ -3,14 +3,36 @@
 from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from data.scans.sampling import Sampling
 from lab.errors import UserError, readable
 from lab.files import fingerprint, read_json, write_json
 from lab.paths import datasets_dir
+
+
+class Timing(NamedTuple):
+    """Repetition time, time of the first echo, and flip angle of the sequence."""
+
+    repetition_ms: float
+    echo_ms: float
+    flip_degrees: float
+
+
+class Segmentation(NamedTuple):
+    """Which tissue each voxel is: whole numbers (slices, ky, kz), and what they mean."""
+
+    labels: NDArray[np.integer]
+    names: dict[int, str]
+
+
+TOWARDS = {"R": (0, 1), "L": (0, -1), "A": (1, 1), "P": (1, -1), "S": (2, 1), "I": (2, -1)}
+"""The world axis (right, front, head) and sign of a letter."""
 
 
 class Scan(ABC):
@@ -34,10 +56,22 @@ class Scan(ABC):
     """Millimetres along the axes of `matrix_shape`."""
     orientation: tuple[str, str, str] = ("SI", "AP", "LR")
     """From where to where each axis of `matrix_shape` runs; "SI" is from head to foot."""
+    timing: Timing | None = None
+    """What the file says of its sequence; needed for maps of T2."""
+    three_dimensional: bool = True
+    """Whether slices are positions along the readout of a 3-D scan; otherwise the readout is the first axis of each."""
+    undersampled: bool = False
+    """Whether it is reconstructed as it is; then it has no target, and no mask is simulated."""
+    maps_are: str = "in the file"
+    """Where the coil maps come from, for people to read."""
 
     @abstractmethod
     def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
         """K-space, maps and target of one slice and echo."""
+
+    def kspace(self, slice_index: int, echo: int = 0) -> NDArray[np.complex64]:
+        """The k-space of a slice alone."""
+        return self.read(slice_index, echo)[0].numpy()
 
     def checked(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
         """What `read` gives, if it can be used: all numbers are finite."""
@@ -58,6 +92,27 @@ class Scan(ABC):
     def mask(self, acceleration: float) -> Tensor | None:
         """The mask that came with the scan, bool (acquired ky, acquired kz), or None if there is none."""
         return None
+
+    def segmentation(self) -> Segmentation | None:
+        """The tissues of the voxels, where they are known."""
+        return None
+
+    @property
+    def sampling(self) -> Sampling:
+        """What was sampled of the middle slice, from its zeros."""
+        return Sampling.of(self.kspace(self.num_slices // 2))
+
+    @property
+    def affine(self) -> NDArray[np.float64]:
+        """Voxel indices to millimetres towards right, front and head; the origin is in the middle of the volume."""
+        matrix = np.eye(4)
+        matrix[:3, :3] = 0
+        for axis, name in enumerate(self.orientation):
+            world, sign = TOWARDS[name[1]]  # "SI" runs from head to foot
+            matrix[world, axis] = sign * self.voxel_spacing[axis]
+        middle = np.array([(n - 1) / 2 for n in self.matrix_shape])
+        matrix[:3, 3] = -matrix[:3, :3] @ middle
+        return matrix
 
     @property
     def num_slices(self) -> int:

@@ -22,10 +22,13 @@ class Selection:
     scans: list[Scan]
     dropped: dict[str, str] = field(default_factory=dict)
     """Scan to reason, one sentence each."""
+    shared_out: str = ""
+    """How one folder was shared out among the splits, where it was."""
 
     def report(self) -> str:
-        """What was left out, for people to read; empty if nothing was."""
-        return "\n".join(f"left out {scan_id}: {reason}" for scan_id, reason in self.dropped.items())
+        """What was left out, and what was shared out, for people to read; empty if nothing was."""
+        left_out = [f"left out {scan_id}: {reason}" for scan_id, reason in self.dropped.items()]
+        return "\n".join([*left_out, *([self.shared_out] if self.shared_out else [])])
 
 
 def few_shot_order(names: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ from math import log2, prod
 
 import torch
 from torch import Tensor
-from torch.fft import fft2, ifft2
+from torch.fft import fft, fft2, fftshift, ifft, ifft2, ifftshift
 
 from monarch_core import LinearOperator
 
@@ -47,6 +47,16 @@ def ifft2c(kspace: Tensor) -> Tensor:
     """K-space to image: the inverse, and adjoint, of `fft2c`."""
     before, after = _phases_for(kspace)
     return ifft2(kspace * after.conj(), norm="ortho") * before.conj()
+
+
+def fftc(image: Tensor, dim: int) -> Tensor:
+    """The centred orthonormal DFT along one axis."""
+    return fftshift(fft(ifftshift(image, dim=dim), dim=dim, norm="ortho"), dim=dim)
+
+
+def ifftc(kspace: Tensor, dim: int) -> Tensor:
+    """The inverse, and adjoint, of `fftc`: what brings the readout of a 3-D scan into image space."""
+    return fftshift(ifft(ifftshift(kspace, dim=dim), dim=dim, norm="ortho"), dim=dim)
 
 
 class Sense(LinearOperator):

@@ -12,9 +12,9 @@ import torch
 from skimage.data import shepp_logan_phantom
 from skimage.transform import resize
 
-from data.knee.calibration import MapEstimator
 from data.masks.generate import generate
 from data.masks.spec import MaskSpec
+from data.scans.espirit import MapEstimator
 from data.scans.sense import Sense, centre, fft2c
 from mri.models import build
 

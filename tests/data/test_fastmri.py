@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from data.scans.fastmri import espirit
-from data.scans.fastmri.espirit import espirit_maps
+from data.scans import maps as kept_maps
+from data.scans.espirit import MapEstimator
 from data.scans.fastmri.scan import FastMriScan
 from data.scans.reader import load_scans, open_scan
-from data.scans.sense import Sense, combine, ifft2c
+from data.scans.sense import Sense, centre, combine, ifft2c
 from data.scans.slices import SliceDataset
 from lab.errors import UserError
 from tests.data.mri_files import fastmri_scan, smooth_maps
@@ -77,19 +77,18 @@ def test_espirit_finds_the_coils_that_made_the_data(root: Path) -> None:
 
 def test_maps_are_estimated_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = file1(root)
-    first.estimate_maps()
     expected = first.read(0)[1]
-    monkeypatch.setattr(espirit, "espirit_maps", lambda *_: pytest.fail("estimated again"))
+    monkeypatch.setattr(kept_maps, "MapEstimator", lambda *_: pytest.fail("estimated again"))
     assert torch.equal(file1(root).read(0)[1], expected)
 
 
-def test_damaged_maps_are_named(root: Path, tmp_path: Path) -> None:
-    one = FastMriScan(root / "multicoil_train" / "file2.h5", cache=tmp_path)
-    one.read(0)
+def test_damaged_maps_are_named(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONARCH_DATA", str(tmp_path))
+    FastMriScan(root / "multicoil_train" / "file2.h5").read(0)
     (path,) = tmp_path.rglob("*.npy")
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(UserError, match=r"000.npy is not a file of maps .*delete it"):
-        one.read(0)
+    with pytest.raises(UserError, match=r"file2-.*npy is not a whole file of maps; delete it"):
+        FastMriScan(root / "multicoil_train" / "file2.h5").read(0)
 
 
 def test_header_gives_the_acquired_lines_and_the_voxel_size(root: Path) -> None:
@@ -107,33 +106,49 @@ def test_scans_of_another_shape_are_dropped(root: Path) -> None:
     assert [scan.scan_id for scan in load_scans(root, "train", shape=(48, 36)).scans] == ["file3"]
 
 
+def test_validation_and_test_have_no_volume_in_common(tmp_path: Path) -> None:
+    for number in range(5):
+        fastmri_scan(tmp_path / "multicoil_val" / f"file{number}.h5", slices=1)
+    selections = {split: load_scans(tmp_path, split) for split in ("val", "test")}
+    names = {split: [scan.scan_id for scan in found.scans] for split, found in selections.items()}
+    assert names == {"val": ["file0", "file2", "file4"], "test": ["file1", "file3"]}
+    assert "test: 2 of the 5 volumes in multicoil_val" in selections["test"].report()
+    assert "none in common" in selections["val"].report()
+
+
 def test_bad_files_are_named_or_skipped(tmp_path: Path) -> None:
-    folder = tmp_path / "multicoil_val"
+    folder = tmp_path / "multicoil_train"
     for name in ("good", "nothing", "masked", "headless", "torn"):
         fastmri_scan(folder / f"{name}.h5", slices=1)
     with h5py.File(folder / "nothing.h5", "r+") as file:
         del file["kspace"]
     with h5py.File(folder / "masked.h5", "r+") as file:
-        file["mask"] = np.ones(40, np.float32)
+        mask = np.zeros(40, np.float32)
+        mask[::4] = mask[14:26] = 1
+        file["kspace"][...] = file["kspace"][...] * mask
+        file["mask"] = mask
+        del file["reconstruction_rss"]
     with h5py.File(folder / "headless.h5", "r+") as file:
         del file["ismrmrd_header"]
         file["ismrmrd_header"] = "<ismrmrdHeader/>"
     (folder / "torn.h5").write_bytes((folder / "torn.h5").read_bytes()[:3000])
     for name, words in {
         "nothing": "has no data set 'kspace'",
-        "masked": "is undersampled",
-        "headless": "'ismrmrd_header' is not as in fastMRI",
+        "headless": "ISMRMRD header cannot be used",
         "torn": "is not a whole HDF5 file",
     }.items():
         with pytest.raises(UserError, match=f"{name}.h5.*{words}"):
             FastMriScan(folder / f"{name}.h5")
     with pytest.raises(UserError, match=r"nothing.h5|torn.h5"):
-        load_scans(tmp_path, "test")
-    selection = load_scans(tmp_path, "test", skip_bad=True)
+        load_scans(tmp_path, "train")
+    selection = load_scans(tmp_path, "train", skip_bad=True)
     assert [scan.scan_id for scan in selection.scans] == ["good"]
     assert set(selection.dropped) == {"nothing", "masked", "headless", "torn"}
-    with pytest.raises(UserError, match=r"--data names .* but there is no .*multicoil_train \(fastMRI\)"):
-        load_scans(tmp_path, "train")
+    assert "is undersampled" in selection.dropped["masked"]
+    undersampled = FastMriScan(folder / "masked.h5")  # as fastMRI's test files are; to be reconstructed
+    assert undersampled.sampling.calibration == (48, 12)
+    with pytest.raises(UserError, match=r"--data names .* but there is no .*multicoil_val \(fastMRI\)"):
+        load_scans(tmp_path, "val")
 
 
 def test_espirit_explains_a_real_brain(shared: Path) -> None:
@@ -142,7 +157,8 @@ def test_espirit_explains_a_real_brain(shared: Path) -> None:
     if not path.exists():
         pytest.skip(f"{path.name} is absent from the shared data")
     kspace = np.load(path)["kspace"]
-    maps = torch.from_numpy(espirit_maps(kspace))
+    region = torch.from_numpy(kspace[:, centre(24, 256), centre(24, 216)])
+    maps = MapEstimator((256, 216))(region[None])[0]
     power = maps.abs().square().sum(0)
     support = power > 0.5
     assert 0.3 < support.float().mean() < 0.7
@@ -151,7 +167,3 @@ def test_espirit_explains_a_real_brain(shared: Path) -> None:
     coil_images = ifft2c(torch.from_numpy(kspace))
     explained = maps * combine(coil_images, maps)
     assert (explained - coil_images)[:, support].norm() < 0.12 * coil_images[:, support].norm()
-
-
-def test_a_slice_without_signal_has_empty_maps() -> None:
-    assert not espirit_maps(np.zeros((3, 24, 24), np.complex64)).any()

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from data.knee.anatomy import render
-from data.knee.calibration import MapEstimator
 from data.knee.coils import SEGMENTS, WIRE_MM, CoilArray, loop_field
 from data.knee.config import (
     FULL_SHAPE,
@@ -19,6 +18,7 @@ from data.knee.scanner import MAP_BITS, Measured, Protocol, Scanner, round_manti
 from data.knee.subject import Subject
 from data.masks.generate import poisson
 from data.masks.spec import MaskSpec
+from data.scans.espirit import MapEstimator
 from data.scans.sense import centre, combine, ifft2c, sample
 
 

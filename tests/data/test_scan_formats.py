@@ -18,7 +18,7 @@ from tests.data.mri_files import fastmri_scan, skm_tea_root, smooth_maps
 
 
 class NumpyScan(Scan):
-    """K-space (slices, coils, ky, kz) in a .npy file, with maps that everybody knows."""
+    """K-space (slices, coils, ky, kz) in a file of its own ending, with maps that everybody knows."""
 
     origin = "a test"
 
@@ -35,10 +35,10 @@ class NumpyScan(Scan):
 
 class Numpy(Format):
     name = "numpy"
-    pattern = "*.npy"
+    pattern = "*.mine"
 
     def owns_file(self, path: Path) -> bool:
-        return path.suffix == ".npy"
+        return path.suffix == ".mine"
 
     def open(self, path: Path) -> NumpyScan:
         return NumpyScan(path)
@@ -52,9 +52,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_new_format_is_a_class_and_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "train").mkdir()
     for name, width in (("a", 6), ("b", 6), ("c", 8)):
-        np.save(tmp_path / "train" / f"{name}.npy", np.ones((2, 3, 8, width), np.complex64))
+        with (tmp_path / "train" / f"{name}.mine").open("wb") as file:
+            np.save(file, np.ones((2, 3, 8, width), np.complex64))
     monkeypatch.setattr(reader, "FORMATS", (*FORMATS, Numpy()))
-    assert open_scan(tmp_path / "train" / "a.npy").matrix_shape == (2, 8, 6)
+    assert open_scan(tmp_path / "train" / "a.mine").matrix_shape == (2, 8, 6)
     selection = load_scans(tmp_path, "train")
     assert [scan.scan_id for scan in selection.scans] == ["a", "b"]
     assert selection.dropped == {"c": "its shape is 8 x 8, not 8 x 6."}
@@ -72,7 +73,7 @@ def test_each_format_knows_its_own_files_and_no_others(tmp_path: Path) -> None:
     }
     for name, path in files.items():
         assert [form.name for form in FORMATS if form.owns_file(path)] == [name]
-        assert open_scan(path).origin == name
+        assert open_scan(path).origin.endswith({"SKM-TEA": "own data in SKM-TEA's layout"}.get(name, name))
     for name, root in {"SKM-TEA": "tea", "fastMRI": "fast"}.items():
         assert [form.name for form in FORMATS if form.owns_folder(tmp_path / root, "train")] == [name]
 
@@ -81,7 +82,9 @@ def test_files_of_no_format_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no file"):
         open_scan(tmp_path / "absent.h5")
     (tmp_path / "page.h5").write_text("html")
-    with pytest.raises(UserError, match=r"page.h5 is not a scan in a format known here \(SKM-TEA, fastMRI\)"):
+    with pytest.raises(
+        UserError, match=r"page.h5 is not a scan in a format known here \(SKM-TEA, fastMRI, ISMRMRD, "
+    ):
         open_scan(tmp_path / "page.h5")
     fastmri_scan(tmp_path / "torn.h5")
     (tmp_path / "torn.h5").write_bytes((tmp_path / "torn.h5").read_bytes()[:3000])

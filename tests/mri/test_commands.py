@@ -144,12 +144,12 @@ def test_weights_of_another_size_are_refused_where_they_cannot_be_resampled(knee
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "--weights is missing"),
+        ([], "either --weights of a finished run or --model names the method"),
         (
             ["--weights", "a.safetensors", "--input", "b.h5"],
             "--weights names a.safetensors, but there is no such file",
         ),
-        (["--weights", "a", "--input", "b", "--out", "c.png"], "ends in .nii or .nii.gz"),
+        (["--weights", "a", "--input", "b", "--out", "c.png"], "ends in .nii or .nii.gz, .cfl or .npy"),
     ],
 )
 def test_mistakes_in_reconstruct_get_a_sentence(workplace, capsys, words, sentence):

@@ -21,7 +21,7 @@ class SkmTea(Format):
     name = "SKM-TEA"
 
     def owns_file(self, path: Path) -> bool:
-        return num_axes(path, KSPACE) == 5
+        return path.suffix != ".mat" and num_axes(path, KSPACE) == 5
 
     def open(self, path: Path) -> SkmTeaScan:
         """Voxel sizes stand in the annotations beside the file; without them they are taken as 1 mm."""

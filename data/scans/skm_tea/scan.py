@@ -1,20 +1,27 @@
 """One SKM-TEA scan, read slice by slice along the readout."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from data.hdf5 import Hdf5File
-from data.scans.scan import Scan
+from data.scans.scan import Scan, Segmentation, Timing
 from data.scans.skm_tea.layout import DTYPE, KSPACE, MAPS, MASKS, TARGET, ScanRecord, dataset_shapes, mask_key
 from lab.errors import UserError
 from lab.paths import plain_name
 
 SKM_TEA_PADDING = (96, 80)
 """How many zero lines SKM-TEA's k-space has along ky and kz, whatever its size."""
+SKM_TEA_NAME, SKM_TEA_PLANE = re.compile(r"MTR_\d{3}"), (512, 512)
+"""What its scans are called, and their first two sides: others in the same layout are somebody's own."""
+TIMING = ("repetition_ms", "echo_1_ms", "flip_degrees")
+SEGMENTATION = "segmentation"
 
 
 class SkmTeaScan(Scan):
@@ -33,8 +40,12 @@ class SkmTeaScan(Scan):
         self.matrix_shape = (x, ky, kz)
         self.num_coils, self.num_echoes = coils, echoes
         self.acquired_grid = self._find_acquired_grid()
+        attributes = self.file.attributes()
         # Files that no scanner made say so themselves.
-        self.origin = str(self.file.attributes().get("origin", "SKM-TEA"))
+        self.origin = str(attributes.get("origin", self._usual_origin()))
+        if all(isinstance(attributes.get(name), int | float) for name in TIMING):
+            self.timing = Timing(*(float(attributes[name]) for name in TIMING))
+        self._seed = attributes.get("subject_seed") if self.origin == "synthetic knee" else None
         self.file.close()
 
     def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -48,6 +59,23 @@ class SkmTeaScan(Scan):
         """Targets (ky, kz, echoes) of a slice."""
         return self.file.read(TARGET, slice_index)[..., 0]
 
+    def kspace(self, slice_index: int, echo: int = 0) -> NDArray[np.complex64]:
+        return _coils_first(self._read_echo(KSPACE, slice_index, echo)).numpy()
+
+    def segmentation(self) -> Segmentation | None:
+        """The data set `segmentation` (x, y, z), its attribute `names` JSON; that of synthetic knees is drawn again."""
+        if SEGMENTATION in self.file:
+            self.file.check(SEGMENTATION, "uint8", self.matrix_shape)
+            names = json.loads(self.file.file[SEGMENTATION].attrs.get("names", "{}"))
+            return Segmentation(
+                self.file.read(SEGMENTATION), {int(key): str(value) for key, value in names.items()}
+            )
+        if not isinstance(self._seed, int):
+            return None
+        from data.knee.generate import segmentation
+
+        return segmentation(self._seed, self.matrix_shape)
+
     def mask(self, acceleration: float) -> Tensor | None:
         """The mask that came with the file, bool (acquired ky, acquired kz), or None if there is none."""
         key = mask_key(acceleration)
@@ -59,6 +87,10 @@ class SkmTeaScan(Scan):
                 f"{self.path}: {key!r} has the shape {mask.shape}, other masks {self.acquired_grid}."
             )
         return torch.from_numpy(mask)
+
+    def _usual_origin(self) -> str:
+        theirs = SKM_TEA_NAME.fullmatch(self.path.stem) and self.matrix_shape[:2] == SKM_TEA_PLANE
+        return "SKM-TEA" if theirs else "own data in SKM-TEA's layout"
 
     def _read_echo(self, name: str, slice_index: int, echo: int) -> Any:
         # Picking one echo of an array stored without chunks would be thousands of tiny reads.

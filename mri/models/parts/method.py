@@ -79,6 +79,10 @@ class Method(nn.Module, ABC):
         """A candidate in words, {name: number}."""
         return {"strength": float(candidate)}  # type: ignore[arg-type]
 
+    def set_strength(self, strength: float) -> None:
+        """Take a strength that a person chose, for all echoes."""
+        raise UserError("--strength does nothing with this method, which has none; leave it out.")
+
     def rates(self) -> list[Rate]:
         """Which parameters learn how quickly; all alike unless overridden."""
         return [Rate(1.0, list(self.parameters()))]
@@ -127,6 +131,9 @@ class Tunable(Method):
 
     def choose(self, candidate: Candidate, echo: int | None = None) -> None:
         self.store("strength", cast(float, candidate), echo)
+
+    def set_strength(self, strength: float) -> None:
+        self.store("strength", strength, None)
 
     def store(self, name: str, value: float, echo: int | None) -> None:
         """Write a number that was chosen for one echo, or for all."""

@@ -1,0 +1,129 @@
+"""From a file of arrays to a scan: which array is k-space, which the maps, and what their axes are."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from data.scans.mapped import Mapped
+from data.scans.own.axes import Arrangement, arrange
+from data.scans.own.notes import Notes, notes_path, read_notes
+from data.scans.own.scan import OwnScan
+from data.scans.own.store import Complex, file_key, kept, readout_transformed
+from lab.errors import UserError
+
+KSPACE = ("kspace", "ksp", "kdata", "k", "data")
+MAPS = ("maps", "sens", "smaps", "csm", "sensitivities", "coil_maps")
+"""Names that arrays go by, the likeliest first."""
+
+Shape = tuple[int, ...]
+
+
+class ArrayFile(ABC):
+    """A file with complex arrays; a format says which there are and how one is brought onto the disk."""
+
+    usual: ClassVar[Mapping[int, tuple[str, ...]]] = {}
+    """Axes of arrays that nobody names, by their number."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def shapes(self) -> dict[str, Shape]:
+        """The complex arrays by name."""
+
+    @abstractmethod
+    def mapped(self, name: str, order: tuple[int, ...]) -> Mapped:
+        """One of them, its axes in this order."""
+
+    def axes(self, notes: Notes) -> list[str] | None:
+        """The names of the axes of k-space, if they are known."""
+        return notes.axes
+
+    def key(self) -> str:
+        """Names what is kept of the file."""
+        notes = notes_path(self.path)
+        return file_key(self.path, *([notes] if notes.is_file() else []))
+
+    def stored(self, name: str, shape: Shape, order: tuple[int, ...]) -> Mapped:
+        """An array that `load` reads whole, kept on disk to be mapped."""
+
+        def fill(array: Complex) -> None:
+            array[...] = self.load(name)
+
+        whole = kept(self.path, self.key(), name, shape, 24 * prod(shape), fill)
+        return Mapped(whole.path, order)
+
+    def load(self, name: str) -> np.ndarray:
+        """One of the arrays, read whole."""
+        raise NotImplementedError
+
+
+def scan_of(file: ArrayFile) -> OwnScan:
+    """The scan in a file of arrays, with the notes and maps beside it."""
+    notes, shapes = read_notes(file.path), file.shapes()
+    name = _kspace(file.path, shapes, notes)
+    arrangement = arrange(file.path, shapes[name], file.axes(notes), file.usual)
+    maps = _maps(file, shapes, notes, arrangement)
+    kspace = file.mapped(name, arrangement.order)
+    if arrangement.three_dimensional:
+        kspace = readout_transformed(file.path, file.key(), kspace)
+    return OwnScan(file.path, kspace, notes, maps=maps, three_dimensional=arrangement.three_dimensional)
+
+
+def plane_of(file: ArrayFile) -> Shape:
+    """(ky, kz) of the slices, without reading them."""
+    notes, shapes = read_notes(file.path), file.shapes()
+    shape = shapes[_kspace(file.path, shapes, notes)]
+    return tuple(shape[axis] for axis in arrange(file.path, shape, file.axes(notes), file.usual).order[3:])
+
+
+def _kspace(path: Path, shapes: Mapping[str, Shape], notes: Notes) -> str:
+    if notes.variable is not None:
+        if notes.variable not in shapes:
+            raise UserError(f"{path} has no complex array {notes.variable!r}; it has {_listed(shapes)}.")
+        return notes.variable
+    others = [name for name in shapes if name.lower() not in MAPS and name != notes.maps]
+    if len(others) == 1:
+        return others[0]
+    for likely in KSPACE:
+        if found := [name for name in others if name.lower() == likely]:
+            return found[0]
+    if not shapes:
+        raise UserError(f"{path} has no complex array, so no k-space; save real + 1j * imaginary.")
+    raise UserError(
+        f"{path} has {_listed(shapes)}, and which of them is k-space is not clear; "
+        f'write {{"variable": "NAME"}} into {notes_path(path)}.'
+    )
+
+
+def _maps(
+    file: ArrayFile, shapes: Mapping[str, Shape], notes: Notes, arrangement: Arrangement
+) -> Mapped | None:
+    inside = [name for name in shapes if name == notes.maps or name.lower() in MAPS]
+    if inside:
+        return _ordered(file, inside[0], shapes[inside[0]], arrangement)
+    beside = file.path.with_name(notes.maps or f"{file.path.stem}_maps{file.path.suffix}")
+    if not beside.is_file():
+        if notes.maps is not None:
+            raise UserError(f"{notes_path(file.path)} names the maps {notes.maps}, but there is no {beside}.")
+        return None
+    other = type(file)(beside)
+    name, shape = next(iter(other.shapes().items()))
+    return _ordered(other, name, shape, arrangement)
+
+
+def _ordered(file: ArrayFile, name: str, shape: Shape, arrangement: Arrangement) -> Mapped:
+    order = arrangement.of_maps
+    if len(shape) != sum(axis >= 0 for axis in order):
+        raise UserError(
+            f"{file.path}: maps have the shape {shape}; they need the axes of k-space without the echoes."
+        )
+    return file.mapped(name, order)
+
+
+def _listed(shapes: Mapping[str, Shape]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"

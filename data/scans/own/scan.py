@@ -1,0 +1,101 @@
+"""A scan of one's own: k-space read slice by slice, maps as given or by ESPIRiT, a target if it is fully sampled."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from data.scans.mapped import Mapped
+from data.scans.maps import EstimatedMaps
+from data.scans.own.notes import Notes
+from data.scans.own.store import file_key
+from data.scans.sampling import Sampling
+from data.scans.scan import Scan
+from data.scans.sense import Sense
+from lab.errors import UserError
+from lab.paths import plain_name
+
+CORNER = 8
+"""The part of an axis, 1 / 8, in which the largest value of k-space that is not centred lies."""
+
+
+class OwnScan(Scan):
+    """K-space (slice, echo, coil, ky, kz) on disk, with maps (slice, coil, ky, kz) or a calibration scan beside it.
+
+    There is a target only where k-space is fully sampled. What was sampled is found from the zeros of the middle slice.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kspace: Mapped,
+        notes: Notes,
+        *,
+        maps: Mapped | None = None,
+        calibration: Mapped | None = None,
+        affine: NDArray[np.float64] | None = None,
+        three_dimensional: bool = False,
+    ) -> None:
+        self.three_dimensional = three_dimensional
+        self.path, self.scan_id = path, plain_name(path.stem, f"the name of {path}")
+        self.origin, self.timing, self._kspace, self._affine = notes.origin, notes.timing, kspace, affine
+        slices, self.num_echoes, self.num_coils, ky, kz = kspace.shape
+        self.matrix_shape = (slices, ky, kz)
+        if notes.voxel_spacing:
+            self.voxel_spacing = (notes.voxel_spacing[0], notes.voxel_spacing[1], notes.voxel_spacing[2])
+        if notes.orientation:
+            self.orientation = (notes.orientation[0], notes.orientation[1], notes.orientation[2])
+        middle = np.asarray(kspace[slices // 2, 0])
+        self._sampling = Sampling.of(middle)
+        self._check(middle)
+        self.acquired_grid = self._sampling.acquired_grid
+        self.undersampled = self._sampling.undersampled
+        wanted = (slices, self.num_coils, ky, kz)
+        if maps is not None and maps.shape != wanted:
+            raise UserError(f"{maps.path} holds maps of shape {maps.shape} where {path} needs {wanted}.")
+        self._given = maps
+        self._estimated = EstimatedMaps(self, calibration) if maps is None else None
+
+    @property
+    def sampling(self) -> Sampling:
+        return self._sampling
+
+    @property
+    def affine(self) -> NDArray[np.float64]:
+        return super().affine if self._affine is None else self._affine
+
+    @property
+    def maps_are(self) -> str:  # type: ignore[override]
+        return "given" if self._estimated is None else str(self._estimated)
+
+    @property
+    def file_key(self) -> str:
+        return file_key(self.path, *([] if self._given is None else [self._given.path]))
+
+    def kspace(self, slice_index: int, echo: int = 0) -> NDArray[np.complex64]:
+        return np.array(self._kspace[slice_index, echo], np.complex64)
+
+    def read(self, slice_index: int, echo: int) -> tuple[Tensor, Tensor, Tensor]:
+        """K-space, maps and their SENSE combination: the target, or the zero-filled image if it is undersampled."""
+        found = self._given if self._estimated is None else self._estimated.mapped
+        assert found is not None
+        kspace = torch.from_numpy(self.kspace(slice_index, echo))
+        maps = torch.from_numpy(np.array(found[slice_index], np.complex64))
+        return kspace, maps, Sense(maps).adjoint(kspace)
+
+    def _check(self, middle: np.ndarray) -> None:
+        strength = np.abs(middle).sum(0)
+        if not np.isfinite(strength).all():
+            raise UserError(f"{self.path}: k-space contains NaN or infinity; write it again without.")
+        if not strength.any():
+            raise UserError(
+                f"{self.path}: the k-space of its middle slice is zero, so there is nothing to reconstruct."
+            )
+        top = np.unravel_index(int(strength.argmax()), strength.shape)
+        if all(min(k, n - 1 - k) < n / CORNER for k, n in zip(top, strength.shape, strict=True)):
+            raise UserError(
+                f"{self.path}: k-space is largest in a corner, so frequency zero is not in the middle; "
+                "apply fftshift to its k-space axes and write it again."
+            )

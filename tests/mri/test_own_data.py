@@ -1,0 +1,261 @@
+"""Own scans through the commands: reconstructed by classical methods, trained on, evaluated, in every format."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pydicom
+import pytest
+from scipy.io import savemat
+
+from data.scans.__main__ import info, show
+from data.scans.reader import load_scans, open_scan
+from lab import memory
+from lab.cli import run
+from lab.errors import UserError
+from mri.config import ReconstructConfig
+from mri.eval import evaluate
+from mri.reconstruct import reconstruct
+from mri.train import train
+from mri.volumes import write_volume
+from tests.data import own_files as own
+from tests.data.own_files import COILS, PLANE
+
+FULL = own.kspace(2)
+TRUTH = np.abs(own.phantom(2))
+
+
+def reconstruct_with(*words: str) -> int:
+    return run("python -m mri.reconstruct", {"": reconstruct}, list(words))
+
+
+def error(image: np.ndarray) -> float:
+    inside = TRUTH > 0.3
+    return float(np.linalg.norm((np.abs(image) - TRUTH)[inside]) / np.linalg.norm(TRUTH[inside]))
+
+
+@pytest.fixture
+def undersampled(workplace: Path) -> Path:
+    np.save("scan.npy", FULL * own.lines())
+    Path("scan.json").write_text('{"voxel_spacing": [4, 0.5, 1.5], "orientation": ["SI", "AP", "LR"]}')
+    return Path("scan.npy")
+
+
+@pytest.mark.parametrize("model", ["sense", "cg-sense", "l1-wavelet"])
+def test_classical_methods_reconstruct_an_undersampled_scan_without_training(model, undersampled, capsys):
+    words = ["--model", model, "--input", str(undersampled), "--out", "out.npy", "--part", "complex"]
+    if model != "sense":
+        words += ["--strength", "0.001"]
+    assert reconstruct_with(*words) == 0
+    out = capsys.readouterr().out
+    assert "undersampled, acceleration 1.67 on 48 x 40, calibration region 48 x 16" in out
+    assert "memory: reconstructing 2 slices needs about" in out
+    image = np.load("out.npy")
+    assert image.shape == (2, *PLANE, 1)
+    assert error(image[..., 0]) < {"sense": 0.5, "cg-sense": 0.05, "l1-wavelet": 0.06}[model]
+
+
+def test_a_full_scan_is_taken_as_it_is_or_sampled(workplace, capsys):
+    np.save("full.npy", FULL)
+    words = ["--model", "cg-sense", "--input", "full.npy", "--out", "out.npy", "--strength", "0.001"]
+    assert reconstruct_with(*words) == 0
+    assert "fully sampled on 48 x 40, taken as it is" in capsys.readouterr().out
+    assert error(np.load("out.npy")[..., 0]) < 0.02
+    assert reconstruct_with(*words, "--acc", "2", "--mask", "random", "--slices", "1:2") == 0
+    out = capsys.readouterr().out
+    assert "acceleration 2 simulated" in out
+    assert "against full sampling: pSNR" in out
+    assert np.load("out.npy").shape == (1, *PLANE, 1)
+
+
+def test_nifti_bart_and_parts(undersampled):
+    words = ["--model", "sense", "--input", str(undersampled)]
+    assert reconstruct_with(*words, "--out", "c.npy", "--part", "complex") == 0
+    image = np.load("c.npy")
+    for part, values in (("magnitude", np.abs(image)), ("phase", np.angle(image)), ("complex", image)):
+        assert reconstruct_with(*words, "--out", "out.nii.gz", "--part", part) == 0
+        written = nibabel.load("out.nii.gz")
+        np.testing.assert_allclose(np.asarray(written.dataobj), values, rtol=1e-6, atol=1e-6)
+    assert np.allclose(written.header.get_zooms()[:3], (4, 0.5, 1.5))
+    assert reconstruct_with(*words, "--out", "out.cfl") == 0
+    sizes = Path("out.hdr").read_text().splitlines()[1].split()
+    assert [int(size) for size in sizes] == [
+        *PLANE,
+        *[1] * 11,
+        2,
+        1,
+        1,
+    ]  # slices of a 2-D scan are dimension 13
+    raw = np.fromfile("out.cfl", "<c8").reshape((*PLANE, 2), order="F")
+    np.testing.assert_array_equal(raw, np.moveaxis(image[..., 0], 0, -1))
+
+
+def test_dicom_keeps_the_geometry(undersampled, capsys):
+    words = ["--model", "sense", "--input", str(undersampled)]
+    assert reconstruct_with(*words, "--out", "series", "--slices", "1:2") == 0
+    assert reconstruct_with(*words, "--out", "whole") == 0
+    assert reconstruct_with(*words, "--out", "v.nii") == 0
+    volume = nibabel.load("v.nii")
+    files = sorted(
+        (pydicom.dcmread(path) for path in Path("whole").iterdir()), key=lambda file: file.InstanceNumber
+    )
+    assert len(files) == 2
+    assert len({file.SeriesInstanceUID for file in files}) == 1
+    assert files[0].SeriesInstanceUID != pydicom.dcmread(next(Path("series").iterdir())).SeriesInstanceUID
+    for index, file in enumerate(files):
+        np.testing.assert_allclose(file.PixelSpacing, (0.5, 1.5))
+        assert float(file.SliceThickness) == 4
+        row, column = 3, 7
+        across, down = np.array(file.ImageOrientationPatient, float).reshape(2, 3)
+        place = np.array(file.ImagePositionPatient, float) + down * row * 0.5 + across * column * 1.5
+        world = (volume.affine @ [index, row, column, 1])[:3] * [-1, -1, 1]
+        np.testing.assert_allclose(place, world, atol=1e-4)
+        values = file.pixel_array * float(file.RescaleSlope) + float(file.RescaleIntercept)
+        np.testing.assert_allclose(values, volume.get_fdata()[index, :, :, 0], atol=float(file.RescaleSlope))
+    alone = pydicom.dcmread(next(Path("series").iterdir()))
+    np.testing.assert_allclose(
+        np.array(alone.ImagePositionPatient, float), np.array(files[1].ImagePositionPatient, float), atol=1e-4
+    )
+    capsys.readouterr()
+    assert reconstruct_with(*words, "--out", "whole") == 2
+    assert "whole is not empty, and series are not mixed" in capsys.readouterr().err
+    assert reconstruct_with(*words, "--out", "other", "--part", "complex") == 2
+    assert "DICOM files hold no complex numbers" in capsys.readouterr().err
+
+
+def test_t2_of_a_knee_is_written_in_milliseconds(knees, workplace, capsys):
+    scan = load_scans(knees, "test").scans[0]
+    words = ["--model", "sense", "--input", str(scan.path), "--out", "knee.nii.gz", "--t2", "--slices", "4:8"]
+    assert reconstruct_with(*words) == 0
+    found = nibabel.load("knee_t2.nii.gz").get_fdata()[..., 0]
+    muscle = scan.segmentation().labels[4:8] == 1
+    assert 20 < np.median(found[muscle & (found > 0)]) < 60
+    assert Path("knee_t2.png").stat().st_size > 5_000
+    np.save("one.npy", FULL)
+    assert reconstruct_with("--model", "sense", "--input", "one.npy", "--t2") == 2
+    assert "needs the two echoes of qDESS, but one has 1" in capsys.readouterr().err
+    assert not Path("reconstruction.nii.gz").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--input", "scan.npy"], "either --weights of a finished run or --model"),
+        (["--input", "scan.npy", "--model", "sense", "--weights", "scan.npy"], "either --weights"),
+        (
+            ["--input", "scan.npy", "--model", "unet"],
+            "unet learns from scans: train it and give its --weights; sense, ",
+        ),
+        (["--input", "scan.npy", "--model", "dc-sense"], "dc-sense learns from scans"),
+        (["--input", "scan.npy", "--model", "cg-sens"], "did you mean cg-sense?"),
+        (
+            ["--input", "scan.npy", "--model", "sense", "--strength", "1"],
+            "--strength does nothing with this method",
+        ),
+        (
+            ["--input", "scan.npy", "--model", "sense", "--acc", "4"],
+            "is undersampled, .* already; leave out --acc",
+        ),
+        (["--input", "scan.npy", "--model", "sense", "--out", "x.dcm"], "a folder for DICOM files"),
+        (
+            ["--input", "scan.npy", "--model", "sense", "--slices", "1:9"],
+            "--slices takes FIRST:LAST within 0:2",
+        ),
+        (["--input", "no.npy", "--model", "sense"], "there is no file no.npy"),
+        (["--model", "sense"], "--input is missing"),
+    ],
+)
+def test_mistakes_get_a_sentence_before_any_work(undersampled, capsys, words, sentence):
+    assert reconstruct_with(*words) == 2
+    assert re.search(sentence, capsys.readouterr().err)
+    assert not Path("reconstruction.nii.gz").exists()
+
+
+def test_too_little_memory_is_refused_with_a_remedy(undersampled, monkeypatch, capsys):
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    assert reconstruct_with("--model", "sense", "--input", str(undersampled)) == 2
+    words = "reconstructing 2 slices needs about 3 MB of memory, but only 1 MB is free; reconstruct in parts"
+    assert words in capsys.readouterr().err
+
+
+def as_bart(path: Path, kspace: np.ndarray) -> None:
+    own.write_cfl(
+        path.with_suffix(".cfl"), kspace.transpose(2, 3, 1, 0), (*PLANE, 1, COILS, *[1] * 9, len(kspace))
+    )
+
+
+def as_matlab(path: Path, kspace: np.ndarray) -> None:
+    savemat(path.with_suffix(".mat"), {"kspace": kspace.transpose(2, 3, 1, 0)})
+    path.with_suffix(".json").write_text(json.dumps({"axes": ["ky", "kz", "coil", "slice"]}))
+
+
+def as_numpy(path: Path, kspace: np.ndarray) -> None:
+    np.save(path.with_suffix(".npy"), kspace)
+
+
+def as_mrd(path: Path, kspace: np.ndarray) -> None:
+    lines = [
+        own.acquisition(kspace[s, :, :, y], slice=s, position=(0, 0, 5 * s), kspace_encode_step_1=y)
+        for s in range(len(kspace))
+        for y in range(PLANE[1])
+    ]
+    own.write_mrd(path.with_suffix(".h5"), own.xml(*PLANE, 1, oversampling=1), lines)
+
+
+@pytest.mark.parametrize("write", [as_numpy, as_bart, as_matlab, as_mrd])
+def test_every_format_is_trained_on_and_evaluated(write, workplace, capsys):
+    for number in range(4):
+        Path("mine").mkdir(exist_ok=True)
+        write(Path(f"mine/scan{number}"), own.kspace(1, seed=number))
+    words = ["--preset", "smoke", "--masks", "4", "--mask", "lines", "--data", "mine", "--epochs", "1"]
+    assert run("python -m mri.train", {"": train}, [*words, "--name", "m", "--epoch-steps", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "data: own data, in mine" in out
+    assert "shared out by name, train 2, val 1, test 1" in out
+    assert run("python -m mri.eval", {"": evaluate}, []) == 0
+    text = (workplace / "runs/mri/results/acceleration.md").read_text()
+    assert "own data, 1 test scan" in text
+    assert "msense" in text
+
+
+def test_an_impossible_acceleration_leaves_no_run(knees, workplace, capsys):
+    words = ["--preset", "smoke", "--data", str(knees), "--acc", "60"]
+    assert run("python -m mri.train", {"": train}, words) == 2
+    assert "acceleration 60 is more than" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_the_page_runs_from_a_raw_file_to_a_figure(root, workplace, capsys):
+    """Every command and every piece of Python of docs/own-data-mri.md, in its order."""
+    page = (root / "docs/own-data-mri.md").read_text()
+    commands = {
+        "data.scans": {"info": info, "show": show},
+        "mri.reconstruct": {"": reconstruct},
+        "mri.train": {"": train},
+        "mri.eval": {"": evaluate},
+    }
+    done = 0
+    for kind, block in re.findall(r"```(python|sh)\n(.*?)```", page, flags=re.DOTALL):
+        if kind == "python":
+            exec(block, {})
+            continue
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words:
+                assert words[:2] == ["python", "-m"]
+                status = run(" ".join(words[:3]), commands[words[2]], words[3:])
+                assert status == 0, line + capsys.readouterr().err
+                done += 1
+    assert done >= 6
+    assert Path("knee_scan.png").stat().st_size > 10_000
+    assert Path("runs/mri/results/reconstruction_echo1.png").stat().st_size > 10_000
+
+
+def test_a_series_needs_real_numbers_and_a_name_without_ending(workplace):
+    np.save("full.npy", FULL)
+    with pytest.raises(UserError, match="no complex numbers"):
+        write_volume(Path("folder"), FULL[:, :1].transpose(0, 2, 3, 1), open_scan("full.npy"), "complex")
+    assert ReconstructConfig().part is None
