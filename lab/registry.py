@@ -62,6 +62,8 @@ class Entry:
     """Whether gradients train it."""
     check: Callable[[Mapping[str, Any]], None] | None = None
     """Refuses, with a `UserError`, options that do not go together."""
+    tags: tuple[str, ...] = ()
+    """What else its application tells models apart by."""
 
     @property
     def shown(self) -> str:

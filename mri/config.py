@@ -10,7 +10,7 @@ from lab.checks import above, at_least, flag
 from lab.config import ExperimentConfig, Schedule, settle
 from lab.errors import UserError
 from lab.registry import Registry
-from mri.models import MODELS
+from mri.models import EVERY_ACCELERATION, MODELS
 
 Loss = Literal["l1", "squared", "mixed", "magnitude", "quality"]
 Recipe = Literal["tuned", "paper"]
@@ -162,7 +162,9 @@ class TableConfig(TrainConfig):
     gradients train."""
     accs: list[float] = field(default_factory=lambda: [2.0, 3.0, 4.0, 6.0, 8.0])
     """Accelerations of the first table, with --num-train scans."""
-    mixed: list[str] = field(default_factory=lambda: ["mcs", "varnet", "modl"])
+    mixed: list[str] = field(
+        default_factory=lambda: [each.name for each in MODELS.values() if EVERY_ACCELERATION in each.tags]
+    )
     """Methods that are trained once for all --accs (or --mixed-acc) together and scored at each; the others are trained
     at each acceleration."""
     few_shot: list[int] = field(default_factory=lambda: [1, 2, 3, 5])

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 BASELINE = "sense"
 """What every table begins with: there is nothing to train, so it needs no run."""
 
+EVERY_ACCELERATION = "every acceleration"
+"""Tag of methods that one training on many accelerations serves; tables train the others at each."""
+
 MODELS = Registry(
     "mri",
     Entry("sense", "zero-filled SENSE", "mri.models.sense:Sense", title="SENSE", learned=False),
@@ -79,6 +82,7 @@ MODELS = Registry(
             ),
         ),
         title="MCS",
+        tags=(EVERY_ACCELERATION,),
     ),
     Entry(
         "unet",
@@ -103,6 +107,7 @@ MODELS = Registry(
             Option("levels", int, 2, "Levels of each U-Net.", at_least=1),
         ),
         title="VarNet",
+        tags=(EVERY_ACCELERATION,),
     ),
     Entry(
         "modl",
@@ -116,6 +121,7 @@ MODELS = Registry(
             Option("layers", int, 5, "Convolutions of the network.", at_least=2),
         ),
         title="MoDL",
+        tags=(EVERY_ACCELERATION,),
     ),
     Entry(
         "dc-sense",
