@@ -123,6 +123,9 @@ MODELS = [
     mixer("Mixer-B/16", 768, 12, 384, 3072, (59.9, 20.9, 1.9)),
 ]
 
+SIZES = [(512, 512), (768, 768), (1024, 1024), (768, 3072), (3072, 768)]
+"""(in, out) of single layers."""
+
 
 def converted(layers: nn.Module, blocks: int) -> nn.Module:
     layers = copy.deepcopy(layers)
@@ -172,20 +175,30 @@ def steps(blocks: int, quick: bool) -> Table:
 
 
 def layers_from_512(blocks: int, quick: bool) -> Table:
-    """MonarchLinear against nn.Linear, forward and backward, float32 and bfloat16, 256 rows and more."""
-    titles = "in", "out", "rows", "float32, against dense", "bfloat16", "FLOP limit"
+    """MonarchLinear against nn.Linear, forward and backward, float32, 256 rows and more."""
+    titles = "in", "out", "rows", "against dense", "FLOP limit"
     table = Table([Column(title, digits=2) for title in titles])
-    sizes = [(512, 512), (768, 768), (1024, 1024), (768, 3072), (3072, 768)]
-    for n_in, n_out in sizes[:2] if quick else sizes:
+    for n_in, n_out in SIZES[:2] if quick else SIZES:
         for rows in (256,) if quick else (256, 1024, 4096):
-            ratios = []
-            for dtype in (torch.float32, torch.bfloat16):
-                linear = nn.Linear(n_in, n_out, dtype=dtype)
-                layer = MonarchLinear(n_in, n_out, blocks=blocks, dtype=dtype)
-                x = torch.randn(rows, n_in, dtype=dtype, requires_grad=True)
-                dense, monarch = compared(linear, layer, x, seconds=1 if quick else 3)
-                ratios.append(dense / monarch)
-            table.add(n_in, n_out, rows, *ratios, n_in * n_out / layer.operator.num_parameters)
+            linear, layer = nn.Linear(n_in, n_out), MonarchLinear(n_in, n_out, blocks=blocks)
+            x = torch.randn(rows, n_in, requires_grad=True)
+            dense, monarch = compared(linear, layer, x, seconds=1 if quick else 3)
+            table.add(n_in, n_out, rows, dense / monarch, n_in * n_out / layer.operator.num_parameters)
+    return table
+
+
+def half_precision(blocks: int, quick: bool) -> Table:
+    """Forward and backward of 256 rows in float32 and in bfloat16, milliseconds."""
+    titles = [f"{layer}, {dtype}" for dtype in ("float32", "bfloat16") for layer in ("dense", "Monarch")]
+    table = Table([Column("in"), Column("out"), *(Column(title, digits=1) for title in titles)])
+    for n_in, n_out in SIZES[:1] if quick else SIZES:
+        times = []
+        for dtype in (torch.float32, torch.bfloat16):
+            linear = nn.Linear(n_in, n_out, dtype=dtype)
+            layer = MonarchLinear(n_in, n_out, blocks=blocks, dtype=dtype)
+            x = torch.randn(256, n_in, dtype=dtype, requires_grad=True)
+            times += compared(linear, layer, x, seconds=1)
+        table.add(n_in, n_out, *times)
     return table
 
 
@@ -199,7 +212,7 @@ def main() -> None:
     blocks = 4, "blocks of the Monarch matrices"
     chosen = options(__doc__, quick="two models and two layers, measured briefly", threads=2, blocks=blocks)
     note = f"{chosen.blocks} blocks, {chosen.threads} thread(s), torch {torch.__version__}."
-    for measure in (whole_models, steps, layers_from_512):
+    for measure in (whole_models, steps, layers_from_512, half_precision):
         print(f"\n{measure.__doc__} {note}\n\n{measure(chosen.blocks, chosen.quick).markdown()}", flush=True)
 
 

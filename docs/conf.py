@@ -23,7 +23,6 @@ release = version = monarch_core.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
@@ -31,7 +30,7 @@ exclude_patterns = ["_build", "gallery"]
 suppress_warnings = ["config.cache"]  # the gallery's options hold functions
 
 # Markdown
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
 # Appearance

@@ -1,6 +1,8 @@
 """Where the suite speaks to people: one Rich console, silent on all processes but the first."""
 
+import io
 import os
+import sys
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -26,6 +28,8 @@ def console() -> "Console":
     """Return the console that commands print to; it is quiet on every process but the first."""
     from rich.console import Console
 
+    if isinstance(sys.stdout, io.TextIOWrapper):  # where the locale is C, letters that it lacks become ?
+        sys.stdout.reconfigure(errors="replace")
     return Console(quiet=not is_first_process(), soft_wrap=True, highlight=False)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.checks import flag
 from lab.console import say
 from lab.errors import UserError
 from lab.files import read_yaml
@@ -24,8 +25,9 @@ def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Seque
     """Make the preset named on the command line (or in its config file) the parser's defaults; return its values.
 
     A class takes part by having a field `preset` and a class attribute `app`; `presets_by` may name the field whose
-    values have presets of their own, and `unset_by` the options that a preset leaves alone where another is given.
-    Options of models are left to the caller, who knows which model is meant.
+    values have presets of their own, `unset_by` the options that a preset leaves alone where another is given, and a
+    class method `presumed` tell which options follow from those given. Options of models are left to the caller, who
+    knows which model is meant.
     """
     app = getattr(config_class, "app", None)
     if app is None or "preset" not in config_class.__dataclass_fields__:
@@ -35,7 +37,9 @@ def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Seque
     if name not in typing.get_args(Preset):
         return {}  # the parser will object, quoting the flag
     by = getattr(config_class, "presets_by", None)
-    value = _asked_for(by, words) if by else None
+    presume = getattr(config_class, "presumed", None)
+    presumed: dict[str, Any] = presume(lambda option: _asked_for(option, words)) if presume else {}
+    value = (_asked_for(by, words) or presumed.get(by)) if by else None
     if value is not None and not (presets_dir(app) / value).is_dir():
         value = None  # the default, or a mistake to which the parser will object
     values = read_preset(app if value is None else f"{app}/{value}", name) | {"preset": name}
@@ -43,7 +47,7 @@ def apply_preset(parser: "ArgumentParser", config_class: type[Any], words: Seque
         if _asked_for(other, words) is not None:
             values.pop(key, None)
     fields = config_class.__dataclass_fields__
-    parser.set_defaults({key: each for key, each in values.items() if key in fields})
+    parser.set_defaults({key: each for key, each in (values | presumed).items() if key in fields})
     if not any(word.startswith("--print_config") for word in words):
         say(f"preset {name}: {reason}")
     return values
@@ -74,7 +78,7 @@ def _automatic() -> tuple[str, str]:
 
 def _asked_for(option: str, words: Sequence[str]) -> str | None:
     """The value that the command line, or its config file, gives to an option."""
-    asked = _value_of(f"--{option}", words)
+    asked = _value_of(flag(option), words)
     file = _value_of("--config", words)
     if asked is None and file is not None and Path(file).is_file():
         content = read_yaml(file)

@@ -60,6 +60,8 @@ class Entry:
     """What figures call it; the name where empty."""
     learned: bool = True
     """Whether gradients train it."""
+    versatile: bool = False
+    """Whether one training serves all cases of a table, such as all accelerations."""
     check: Callable[[Mapping[str, Any]], None] | None = None
     """Refuses, with a `UserError`, options that do not go together."""
 

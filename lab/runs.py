@@ -7,6 +7,8 @@ list of options that count.
 
 import csv
 import json
+import types
+import typing
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,10 +88,15 @@ class Row:
         return self.runs[0].config
 
 
+PLAIN = {int, float, str, bool, dict, type(None)}
+MANIFEST = {"command": str, "seed": int, "hardware": dict, "data": dict | None, "steps": dict}
+"""Entries of a manifest that tables and reports read."""
+
+
 def finished_runs(config_class: type[ExperimentConfig], folder: Path | None = None) -> list[FinishedRun]:
     """All finished runs of an application, by folder name; none at all is a `UserError`."""
     parent = folder or runs_dir() / config_class.app
-    runs = list(_finished(parent))
+    runs = list(_finished(parent, config_class))
     if not runs:
         raise UserError(
             f"there is no finished run in {parent}; train one first with: python -m {config_class.package}.train"
@@ -97,19 +104,31 @@ def finished_runs(config_class: type[ExperimentConfig], folder: Path | None = No
     return runs
 
 
-def _finished(parent: Path) -> Iterator[FinishedRun]:
+def _finished(parent: Path, config_class: type[ExperimentConfig]) -> Iterator[FinishedRun]:
     for path in sorted(parent.glob("*/manifest.json")):
         described = read_table(path)
         if described.get("status") == "finished":
-            yield FinishedRun(path.parent, _stored_options(path.with_name("config.yaml")), described)
+            stored = path.with_name("config.yaml")
+            options = read_table(stored)
+            _check_kinds(path, described, MANIFEST)
+            _check_kinds(stored, {"model": None, "seed": None} | options, typing.get_type_hints(config_class))
+            yield FinishedRun(path.parent, options, described)
 
 
-def _stored_options(path: Path) -> dict[str, Any]:
-    options = read_table(path)
-    for key, kind in (("model", str), ("seed", int)):
-        if not isinstance(options.get(key), kind):
-            raise UserError(f"{path} has no {key} that can be used; restore it, or move the run elsewhere.")
-    return options
+def _check_kinds(path: Path, entries: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Refuse entries that are not of the plain type that they should have."""
+    for key, value in entries.items():
+        hint = hints.get(key)
+        is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+        kinds = typing.get_args(hint) if is_union else (hint,)
+        if not set(kinds) <= PLAIN:
+            continue
+        allowed = tuple(kind for kind in kinds if kind is not None) + ((int,) if float in kinds else ())
+        number_for_bool = isinstance(value, bool) and bool not in kinds
+        too_large = isinstance(value, int) and abs(value) >= 2**63
+        if not isinstance(value, allowed) or number_for_bool or too_large:
+            came = f"{key} is {str(value)[:40]!r}"
+            raise UserError(f"{path}: {came}, which cannot be; restore it, or move the run elsewhere.")
 
 
 def rows(

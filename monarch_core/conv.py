@@ -20,7 +20,7 @@ from torch.nn.functional import pad as zero_pad
 
 from .checks import pair, tensor, whole
 from .linear_operator import checked_dtype
-from .multiply import is_traced
+from .multiply import check_types, is_traced
 from .transforms.fourier_factors import root_of_unity
 
 Pair = tuple[Tensor, Tensor]
@@ -122,11 +122,11 @@ class MonarchConv1d(nn.Module):
         return full
 
     def _check(self, x: Tensor, kernel: Tensor) -> None:
-        if kernel.shape != self.kernel.shape or (x.dtype != kernel.dtype and not torch.is_autocast_enabled()):
+        if kernel.shape != self.kernel.shape:
             raise ValueError(
-                f"a kernel for this layer has shape {tuple(self.kernel.shape)} and the dtype of the signal, "
-                f"{x.dtype}; got {tuple(kernel.shape)}, {kernel.dtype}."
+                f"a kernel for this layer has shape {tuple(self.kernel.shape)}; got {tuple(kernel.shape)}."
             )
+        check_types(x, kernel)
         sizes = x.shape[-len(self.lengths) :]
         if (
             x.dim() <= len(self.lengths)
@@ -211,7 +211,7 @@ class SpectralAxis(nn.Module):
         K = isqrt(max(least - 1, 0)) + 1
         J = -(-least // K)
         kept = J // 2 + 1 if real_signal else J
-        self.J, self.K, self.real_signal = J, K, real_signal
+        self.J, self.K, self.kept, self.real_signal = J, K, kept, real_signal
         j, i, k = arange(kept), arange(J), arange(K)
         paired = (j > 0) & (2 * j != J) if real_signal else torch.zeros(kept, dtype=torch.bool)
         tables = {
@@ -239,7 +239,7 @@ class SpectralAxis(nn.Module):
     def backward(self, z: Pair, axis: int) -> Pair:
         """The signal of length J K whose spectrum is z; only its real part if the signal is real."""
         first, twiddle, second = (_conjugate(table) for table in self._tables())
-        re, im = (self.weight * self._grid(part, axis, len(self.weight)) for part in z)
+        re, im = (self.weight * self._grid(part, axis, self.kept) for part in z)
         re, im = _times(_times_matrix((re, im), second), twiddle)
         real = first[0].mT @ re - first[1].mT @ im
         if self.real_signal:

@@ -162,7 +162,9 @@ class TableConfig(TrainConfig):
     gradients train."""
     accs: list[float] = field(default_factory=lambda: [2.0, 3.0, 4.0, 6.0, 8.0])
     """Accelerations of the first table, with --num-train scans."""
-    mixed: list[str] = field(default_factory=lambda: ["mcs", "varnet", "modl"])
+    mixed: list[str] = field(
+        default_factory=lambda: [each.name for each in MODELS.values() if each.versatile]
+    )
     """Methods that are trained once for all --accs (or --mixed-acc) together and scored at each; the others are trained
     at each acceleration."""
     few_shot: list[int] = field(default_factory=lambda: [1, 2, 3, 5])

@@ -28,7 +28,8 @@ class SelfSupervised(Reconstruction):
 
     With p the density of the sampling, a sample is held back with a probability proportional to 1 - p, and counts
     1 / p: what is held back then stands for what was not sampled, and the centre, which every mask has, is always
-    given. The loss is the logarithm of the squared misfit, so that slices count alike.
+    given. The loss is the logarithm of the misfit, so that slices count alike; not squared, because
+    maps that are not exact leave large errors near the centre that no image removes.
 
     Each scan was sampled once, with a mask of its own; nothing outside it, and no target, is looked at, in training or
     in validation. Samples that validation predicts are never trained on, even if training and validation see the

@@ -52,8 +52,9 @@ def train(config: TrainConfig) -> dict[str, float]:
             budget = Budget.of(config.minutes, lambda: measure(experiment, *parts, collate=collate))
             plan = plan_of(config, len(data.train))
             stopping = early_stopping(config.epochs if plan is None else plan.epochs) if config.scan else []
-            how = {"collate": collate, "plan": plan, "budget": budget, "callbacks": stopping}
-            best = fit(experiment, *parts, folder, **how)
+            best = fit(
+                experiment, *parts, folder, collate=collate, plan=plan, budget=budget, callbacks=stopping
+            )
             say(f"best validation error {best['error']:.5f} {experiment.unit} (epoch {best['epoch']})")
         else:
             weights.save(folder.weights, method, {**header(method, config), "best": best})

@@ -1,10 +1,10 @@
 """Options of the commands; nothing here needs torch."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from data.fields.options import Precision, Told
 from lab.checks import above, at_least, flag
@@ -14,6 +14,9 @@ from lab.registry import Registry
 from pde.models import MODELS, check_geometry, comparison
 from pde.models.options import designed
 from pde.problems import DEFAULT, OWN, PROBLEMS, Problem, ProblemName, own_problem
+
+if TYPE_CHECKING:
+    from data.fields.reader import Fields
 
 Recipe = Literal["markov", "fno", "map"]
 OWN_OPTIONS = (*(entry.name for entry in fields(Told)), "frames_in")
@@ -28,7 +31,7 @@ class DataOptions(Told):
 
     problem: ProblemName = DEFAULT
     """navier-stokes: a periodic flow. darcy, burgers-walls: between walls. shallow-water: on the sphere. own: whatever
-    --data holds."""
+    --data holds. A command with --data and without --problem takes what the file says."""
     nu: float = 1e-3
     """navier-stokes: viscosity; 1e-3, 1e-4 and 1e-5 are the paper's."""
     data: Path | None = None
@@ -48,11 +51,14 @@ class DataOptions(Told):
     """navier-stokes, generated data: finest solver grid; a viscosity of 1e-3, 1e-4 or 1e-5 asks for 64, 128 or 256."""
     frames_in: int = 1
     """own: frames that are given before the forecast begins."""
+    memory_gb: float = 4.0
+    """Samples that take more gigabytes than this are not held in memory but read whenever they are needed."""
 
     def __post_init__(self) -> None:
         Told.__post_init__(self)
         at_least(self, 1, "frames_in", "num_train", "num_val", "num_test")
         at_least(self, 4, "resolution")
+        at_least(self, 0, "memory_gb")
         if self.problem == OWN and self.data is None:
             raise UserError("--problem own needs --data, the file of samples.")
         usual = {entry.name: entry.default for entry in fields(DataOptions)}
@@ -72,9 +78,25 @@ class DataOptions(Told):
         """The problem; that of own data is read from the file."""
         if self.problem != OWN:
             return PROBLEMS[self.problem]
-        from data.fields.reader import open_fields
+        return own_problem(opened(Path(str(self.data)), self), self.frames_in)
 
-        return own_problem(open_fields(str(self.data), told=self), self.frames_in)
+
+def opened(path: Path, told: Told) -> "Fields":
+    """A file of samples; one that was opened last is not read again."""
+    from data.fields.reader import open_fields
+
+    if not path.is_file():  # a store of many files, or a mistake
+        return open_fields(path, told=told)
+    plain = Told(**{entry.name: getattr(told, entry.name) for entry in fields(Told)})
+    known = path.stat()
+    return _opened(path.resolve(), known.st_mtime_ns, known.st_size, plain)
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path, changed: int, size: int, told: Told) -> "Fields":
+    from data.fields.reader import open_fields
+
+    return open_fields(path, told=told)
 
 
 @dataclass(frozen=True)
@@ -86,7 +108,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
     registry: ClassVar[Registry] = MODELS
     presets_by: ClassVar[str] = "problem"
     unset_by: ClassVar[Mapping[str, str]] = {"resolution": "data"}  # a file has a resolution of its own
-    placement: ClassVar[frozenset[str]] = ExperimentConfig.placement | {"data"}
+    placement: ClassVar[frozenset[str]] = ExperimentConfig.placement | {"data", "memory_gb"}
     group: ClassVar[str] = "training"
 
     model: str = "mno"
@@ -127,6 +149,23 @@ class TrainConfig(DataOptions, ExperimentConfig):
                 raise UserError(f"--transport: nothing is carried in {self.problem}; leave the option out.")
             if not self.options.get("filter", True) and not self.options["transport"]:
                 raise UserError("--filter false is for fields that are carried: add --transport true.")
+
+    @classmethod
+    def presumed(cls, asked: Callable[[str], str | None]) -> dict[str, Any]:
+        """What the file says of itself, where only `--data` was given: its problem, and the value of its case."""
+        data = asked("data")
+        if data is None or asked("problem") not in (None, OWN):
+            return {}
+        told = {key: value for key in OWN_OPTIONS if (value := asked(key)) is not None}
+        if told or asked("problem") == OWN:
+            return {"problem": OWN}
+        found = opened(Path(data), Told())
+        known = PROBLEMS.get(found.problem)
+        if known is None:
+            return {"problem": OWN}
+        case = known.case
+        told_case = {} if case is None or asked(case) else {case: found.parameters.get(case)}
+        return {"problem": known.name} | {key: value for key, value in told_case.items() if value is not None}
 
     @property
     def in_frames(self) -> int:

@@ -49,13 +49,21 @@ def report(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> lis
     from lab.files import write_text
     from lab.table import publish
     from pde.report import write
-    from pde.tables import horizon_table, places_table, ratios_table, results_table, samples_table
+    from pde.tables import (
+        horizon_table,
+        metrics_table,
+        places_table,
+        ratios_table,
+        results_table,
+        samples_table,
+    )
 
     makers = {
         "table": results_table,
         "ratios": ratios_table,
         "horizons": horizon_table,
         "places": places_table,
+        "metrics": metrics_table,
     }
     tables = {name: table for name, make in makers.items() if (table := make(results)) is not None}
     paths = publish(tables, folder)
@@ -87,7 +95,7 @@ def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> l
         here = figures.comparable(results, case)
         for sample in config.samples:
             paths.append(figures.panels(here, sample, folder / f"{case}_sample{sample}.png"))
-            if not problem.static:
+            if not problem.static and not figures.is_line(here):
                 paths.append(figures.animation(here, sample, folder / f"{case}_sample{sample}.gif"))
     return paths
 

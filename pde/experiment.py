@@ -1,11 +1,12 @@
 """Loss and scores in training: the recipes. Comparisons hold the recipe fixed."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import Dataset
 
 from data.fields.layout import Grid
 from lab.budget import Pace, measure
@@ -15,9 +16,10 @@ from pde.augment import random_images
 from pde.config import OWN_OPTIONS, TrainConfig
 from pde.metrics import error_per_frame, relative_error
 from pde.models import build
+from pde.moments import moments
 from pde.predictor import Forecaster, OneShot, Predictor
 from pde.problems import OWN
-from pde.sources import Samples
+from pde.sources import OnDemand, Samples
 
 
 class Training(Experiment):
@@ -83,6 +85,10 @@ class Training(Experiment):
             lr = self.config.lr * net.transform_lr
             yield {"params": transforms, "lr": lr, "weight_decay": net.transform_decay}
 
+    def _range(self) -> dict[str, Any]:
+        low, high = self.model.low, self.model.high
+        return {} if low is None or high is None else {"range": [low.tolist(), high.tolist()]}
+
     def header(self) -> dict[str, Any]:
         config, net = self.config, self.model.net
         case = config.about.case
@@ -98,6 +104,7 @@ class Training(Experiment):
             "resolution": list(net.resolution),
             "geometry": self.geometry.to_dict(),
             **self.meaning,
+            **self._range(),
             "recipe": config.recipe,
             **({case: getattr(config, case)} if case else {}),
             **({"own": {key: getattr(config, key) for key in OWN_OPTIONS}} if config.problem == OWN else {}),
@@ -105,15 +112,21 @@ class Training(Experiment):
 
 
 class Markov(Training):
-    """One frame in, one step, from every frame of every trajectory, with noise on the normalised input.
+    """One frame in, one step, from every frame of every trajectory, with noise on the normalised fields.
 
     loss = mean of ||next - truth|| / ||truth||, both normalised
     """
 
     def loss(self, batch: list[Tensor]) -> Tensor:
         now, following = batch
-        noise = self.config.noise * self.model.std * torch.randn_like(now)
-        predicted = self.model((now + noise)[..., None, :])[..., 0, :]
+        noise = self.config.noise * self.model.std * torch.randn_like(following)
+        fields = self.model.fields
+        now = (
+            torch.cat((now[..., :fields] + noise, now[..., fields:]), -1)
+            if self.model.constants
+            else now + noise
+        )
+        predicted = self.model(now[..., None, :])[..., 0, :fields]
         both = self.model.centred(predicted), self.model.centred(following)
         return relative_error(*both, self.weights).mean()
 
@@ -135,26 +148,27 @@ class Map(Training):
 
 
 def make_training(
-    config: TrainConfig, samples: Samples, grid: Grid, meaning: Mapping[str, Any] | None = None
+    config: TrainConfig, samples: Samples | OnDemand, grid: Grid, meaning: Mapping[str, Any] | None = None
 ) -> tuple[Training, Dataset[Any]]:
     """The experiment that the config asks for, and its training data; the header of the weights quotes `meaning`."""
-    fields, channels = samples.wanted.shape[-1], config.in_frames * samples.given.shape[-1]
+    given, wanted = next(samples.pieces())
+    fields = wanted.shape[-1]
+    constants = 0 if config.recipe == "map" else given.shape[-1] - fields
+    channels = config.in_frames * (given.shape[-1] - constants) + constants
     net = build(config.model, channels, grid, fields, **config.options)
     if config.recipe == "map":
         model = OneShot(net, fields)
-        model.normalise_like(*samples)
-        return Map(model, config, grid, meaning), TensorDataset(*samples)
-    forecaster = Forecaster(net, config.in_frames, residual=config.recipe == "markov", fields=fields)
+        model.normalise_like((each for each, _ in samples.pieces()), (each for _, each in samples.pieces()))
+        return Map(model, config, grid, meaning), samples.dataset()
+    forecaster = Forecaster(net, config.in_frames, config.recipe == "markov", fields, constants)
+    if constants:
+        forecaster.normalise_constants(each[..., 0, fields:] for each, _ in samples.pieces())
     if config.recipe == "fno":
-        return Rollout(forecaster, config, grid, meaning), TensorDataset(*samples)
+        forecaster.low, forecaster.high = moments(samples.trajectories(0))[2:]
+        return Rollout(forecaster, config, grid, meaning), samples.dataset()
     first = config.about.frames_in - 1 if config.first_frame is None else config.first_frame
-    trajectories = torch.cat(samples, dim=3)
-    if first > trajectories.shape[3] - 2:
-        raise UserError(
-            f"--first-frame {first}: there are {trajectories.shape[3]} frames, and a step needs two."
-        )
-    trajectories = trajectories[..., first:, :]
-    forecaster.normalise_like(trajectories)
-    frames = trajectories.permute(0, 3, 1, 2, 4).contiguous()
-    now, following = frames[:, :-1].flatten(0, 1), frames[:, 1:].flatten(0, 1)
-    return Markov(forecaster, config, grid, meaning), TensorDataset(now, following)
+    frames = given.shape[3] + wanted.shape[3]
+    if first > frames - 2:
+        raise UserError(f"--first-frame {first}: there are {frames} frames, and a step needs two.")
+    forecaster.normalise_like(partial(samples.trajectories, first))
+    return Markov(forecaster, config, grid, meaning), samples.steps(first)

@@ -38,7 +38,7 @@ def exportable(path: Path, steps: int) -> "Exportable":
             f"--steps {steps}: an input of {header['problem']} has one answer; leave --steps out."
         )
     frames, resolution = predictor.in_frames, predictor.net.resolution
-    fields = header["in_channels"] // frames
+    fields = header["in_channels"] if header["recipe"] == "map" else predictor.fields + predictor.constants
 
     def inputs(batch: int) -> "dict[str, Tensor]":
         """Smooth random fields with the mean and spread of the training data."""

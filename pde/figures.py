@@ -55,7 +55,7 @@ def error_curves(results: Sequence[Result], path: Path) -> Path:
         for result in here:
             curve = np.mean(result.scores[0].per_frame, axis=0)
             panel.semilogy(range(1, len(curve) + 1), curve, label=shown_label(result))
-        panel.set_xlabel("steps forecast")
+        panel.set_xlabel(f"steps forecast{here[0].test.step_text and ','}{here[0].test.step_text}")
 
     return _by_case(results, path, "relative L2 error", draw)
 
@@ -114,23 +114,33 @@ def error_places(results: Sequence[Result], path: Path) -> Path:
 
 
 def panels(results: Sequence[Result], sample: int, path: Path) -> Path:
-    """The last frame of one test sample: truth, and for every model its forecast and its error."""
+    """The last frame of one test sample: truth, and for every model its forecast and its error.
+
+    Of a flow on a line, all frames: x to the right, time upwards. Of a map on a line, curves.
+    """
     truth, *made = (movie[-1] for movie in movies(results, sample))
-    problem, frames = results[0].problem, results[0].test.frames
+    problem, test = results[0].problem, results[0].test
+    if len(truth) == 1:
+        return _curves(results, sample, path, truth[0], [prediction[0] for prediction in made])
     limit = float(np.abs(truth).max())
-    field = {"cmap": plot.FIELD_MAP, "vmin": -limit, "vmax": limit}
+    field: dict[str, Any] = {"cmap": plot.FIELD_MAP, "vmin": -limit, "vmax": limit}
     wrong = [np.abs(prediction - truth) for prediction in made]
-    frame = "" if problem.static else f", frame {frames}"
+    frame = "" if problem.static else f", frame {test.frames}"
     lines, columns = truth.shape
+    if is_line(results):
+        field["aspect"], frame = "auto", ", time upwards"
+        lines, columns = 3, 4
     across = max(2, ACROSS * lines // columns)
     bands = -(-len(results) // across)
-    error_scale = {"cmap": plot.ERROR_MAP, "vmin": 0, "vmax": max(float(error.max()) for error in wrong)}
+    error_scale: dict[str, Any] = {"cmap": plot.ERROR_MAP, "vmin": 0}
+    error_scale |= {"vmax": max(float(error.max()) for error in wrong), "aspect": field.get("aspect")}
     with plot.style():
         width = min(across, len(results)) + 1
         figure, axes = plot.figure(2 * bands, width, width=1.9 * columns / lines, height=1.9)
         for panel in axes.flat:
             panel.axis("off")
-        first = plot.show_image(axes[0, 0], truth, title=f"{problem.shown}, truth{frame}", **field)
+        title = f"{test.labelled(problem.shown)}, truth{frame}"
+        first = plot.show_image(axes[0, 0], truth, title=title, **field)
         figure.colorbar(first, ax=axes[0, 0], shrink=0.8)
         for number, (result, prediction, error) in enumerate(zip(results, made, wrong, strict=True)):
             band, column = divmod(number, across)
@@ -142,6 +152,33 @@ def panels(results: Sequence[Result], sample: int, path: Path) -> Path:
         return plot.save(figure, path)
 
 
+def _curves(
+    results: Sequence[Result], sample: int, path: Path, truth: np.ndarray[Any, Any], made: Sequence[Any]
+) -> Path:
+    """The answer on a line, and below it the error, over x."""
+    test, problem = results[0].test, results[0].problem
+    length = float(test.parameters.get("length_x", 1.0))
+    x = length * test.grid.rows.numpy()
+    with plot.style():
+        figure, axes = plot.figure(2, 1, width=4.6, height=2.0)
+        above, below = axes[:, 0]
+        above.plot(x, truth, color="black", linewidth=2.5, alpha=0.4, label="truth")
+        for result, prediction in zip(results, made, strict=True):
+            label = f"{shown_label(result)}, {result.scores[0].errors[sample]:.3f}"
+            (drawn,) = above.plot(x, prediction, label=label)
+            below.plot(x, prediction - truth, color=drawn.get_color(), linestyle=drawn.get_linestyle())
+        above.set_ylabel(test.labelled(problem.shown))
+        below.set_ylabel("error")
+        below.set_xlabel(test.labelled("x"))
+        plot.legend_beside(figure)
+        return plot.save(figure, path)
+
+
+def is_line(results: Sequence[Result]) -> bool:
+    """Whether the fields lie on a line."""
+    return results[0].test.geometry.axes == ("x",)
+
+
 def animation(results: Sequence[Result], sample: int, path: Path) -> Path:
     """The rollout of one test sample as an animated GIF: the truth, then every model, side by side."""
     shown = movies(results, sample)
@@ -150,7 +187,10 @@ def animation(results: Sequence[Result], sample: int, path: Path) -> Path:
 
 
 def movies(results: Sequence[Result], sample: int) -> list[np.ndarray[Any, Any]]:
-    """The wanted frames of a test sample, (frame, line, column): the truth, then those of the first run of each row."""
+    """The wanted frames of a test sample, (frame, line, column): the truth, then those of the first run of each row.
+
+    A line's are one picture of all frames, time upwards.
+    """
     test, problem = results[0].test, results[0].problem
     if not 0 <= sample < len(test):
         raise UserError(f"--samples: there are {len(test)} test samples, from 0; not {sample}.")
@@ -162,4 +202,5 @@ def movies(results: Sequence[Result], sample: int) -> list[np.ndarray[Any, Any]]
 def _movie(result: Result, fields: Tensor) -> np.ndarray[Any, Any]:
     """The field that the problem shows of (row, column, frame, field), as images (frame, line, column)."""
     field = fields[..., result.test.names.index(result.problem.shown)]
-    return np.stack([result.test.geometry.picture(frame).numpy() for frame in field.unbind(-1)])
+    pictures = np.stack([result.test.geometry.picture(frame).numpy() for frame in field.unbind(-1)])
+    return pictures[::-1].reshape(1, len(pictures), -1) if is_line([result]) else pictures

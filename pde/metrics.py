@@ -58,9 +58,72 @@ def correlation_time(correlations: Sequence[Sequence[float]], level: float) -> l
     ]
 
 
-def squares_by_point(prediction: Tensor, truth: Tensor) -> Tensor:
-    """The mean square error at every point (row, column), each field in units of its spread."""
-    spread = truth.flatten(0, 3).std(0)
+METRICS = {
+    "rmse": "RMSE",
+    "nrmse": "nRMSE",
+    "vrmse": "VRMSE",
+    "boundary": "boundary RMSE",
+    "maximum": "maximum error",
+}
+"""Scores of a sample beside its relative error, and their titles."""
+
+BANDS = {"low": (0, 4), "middle": (4, 12), "high": (12, None)}
+"""Shells of frequencies from, and up to but without, of which PDEBench takes the mean."""
+
+TINY = 1e-7
+"""Keeps the variance of a field that is the same everywhere above zero, as The Well does."""
+
+
+def sample_metrics(prediction: Tensor, truth: Tensor, grid: Grid) -> dict[str, Tensor]:
+    """The scores in `METRICS` of each sample: those of PDEBench, and VRMSE of The Well.
+
+        rmse      sqrt(mean |error|^2)                      over space; then the mean over frames and fields
+        nrmse     the same over sqrt(mean |truth|^2)        of the same frame and field
+        vrmse     the same over sqrt(variance of the truth + 1e-7)
+        boundary  the same as rmse, over the first and last row and column alone (corners count twice); on a line, over
+                  its two ends
+        maximum   max |error|, over everything
+
+    On a sphere means are weighted by area, and there is no boundary.
+    """
+    weights = None if grid.weights is None else grid.weights.to(truth)
+    error = prediction - truth
+    square = _mean(error.square(), weights)
+    power, mean = _mean(truth.square(), weights), _mean(truth, weights)
+    points = truth.shape[1] * truth.shape[2]
+    variance = (power - mean.square()) * (points / (points - 1) if weights is None else 1.0)
+    found = {
+        "rmse": square.sqrt(),
+        "nrmse": (square / power).sqrt(),
+        "vrmse": (square / (variance.clamp(min=0) + TINY)).sqrt(),
+    }
+    if weights is None:
+        edges = [error[:, [0, -1]].square().flatten(1, 2)]
+        edges += [error[:, :, [0, -1]].square().flatten(1, 2)] if "y" in grid.geometry.axes else []
+        found["boundary"] = torch.cat(edges, 1).mean(1).sqrt()
+    scores = {name: values.mean((1, 2)) for name, values in found.items()}
+    return scores | {"maximum": error.abs().flatten(1).amax(1)}
+
+
+def error_by_band(shells: Tensor, points: int) -> dict[str, float | None]:
+    """The root mean square error by frequency as PDEBench defines it, from squares (shell, frame, field).
+
+    shells: mean over samples of `shell_energies` of the error. The root of each shell, over the number of points, is
+    averaged over the shells of a band, frames and fields. None where a coarse grid has no such shell.
+    """
+    roots = shells.sqrt() / points
+    bands = {name: roots[slice(*band)] for name, band in BANDS.items()}
+    return {name: float(band.mean()) if len(band) else None for name, band in bands.items()}
+
+
+def _mean(values: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean over space of (sample, row, column, frame, field)."""
+    return values.mean((1, 2)) if weights is None else (values.mean(2) * weights[:, None, None]).mean(1)
+
+
+def squares_by_point(prediction: Tensor, truth: Tensor, spread: Tensor | None = None) -> Tensor:
+    """The mean square error at every point (row, column), each field in units of its spread, that of the truth."""
+    spread = truth.flatten(0, 3).std(0) if spread is None else spread
     return ((prediction - truth) / spread).square().mean((0, 3, 4))
 
 

@@ -1,10 +1,11 @@
 """A trained model in use: the scaling of its fields, and many steps out of one."""
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,11 @@ from lab.errors import UserError
 from pde.models import build
 from pde.models.parts.model import Model
 from pde.models.parts.resolution import Resolution, shown, sides
+from pde.moments import moments
 from pde.problems import PROBLEMS, Symmetry
+
+BEYOND = 0.1
+"""How far beyond the range of the training data a value may lie, as a share of that range."""
 
 
 class Predictor(nn.Module, ABC):
@@ -30,6 +35,11 @@ class Predictor(nn.Module, ABC):
     std: Tensor
     in_frames: int = 1
     """Frames that the network sees."""
+    constants: int = 0
+    """Fields that are given beside those that are forecast, and stay as they are."""
+    low: Tensor | None = None
+    high: Tensor | None = None
+    """The least and the largest value of each field in the training data, where they are known."""
     symmetries: Sequence[Symmetry] = ()
     images: int = 1
     """Images under the symmetries over which every step is averaged."""
@@ -43,6 +53,24 @@ class Predictor(nn.Module, ABC):
     @abstractmethod
     def predict(self, given: Tensor, frames: int) -> Tensor:
         """The `frames` wanted frames."""
+
+    @torch.inference_mode()
+    def forecast(self, given: Tensor, steps: int) -> "Forecast":
+        """The `steps` frames after the given ones, without gradients, and when each sample left the training range.
+
+        A sample has left it where a value lies further outside of what the training data spans than a tenth of that
+        span, or is not finite: from there on the model extrapolates. A warning says so, too.
+        """
+        frames = self.predict(given, steps)
+        left = left_after(frames, self.low, self.high)
+        if left is not None and (left > 0).any():
+            gone = left[left > 0]
+            warnings.warn(
+                f"{len(gone)} of {len(left)} forecasts leave the range of the training data, the first at step "
+                f"{int(gone.min())} of {steps}; from there on the model extrapolates.",
+                stacklevel=3,
+            )
+        return Forecast(frames, left)
 
     def average(self, symmetries: Sequence[Symmetry], images: int) -> Self:
         """Average every step over so many images, evenly spread over the group that the symmetries generate.
@@ -99,32 +127,65 @@ class Forecaster(Predictor):
         next = last + s * net((frames - mean) / std)      residual
         next = mean + std * net((frames - mean) / std)    otherwise
 
-    A network that carries its fields gives the carried frame, in place of the last, and what is added to it.
+    A network that carries its fields gives the carried frame, in place of the last, and what is added to it. Constants
+    stand behind the fields of a frame; the network sees them once, in front of all frames, and the next frame has the
+    same.
 
     Without `normalise_like` (the fno recipe) mean is 0 and std is 1.
     """
 
     change: Tensor
+    constant_mean: Tensor
+    constant_std: Tensor
 
-    def __init__(self, net: Model, in_frames: int, residual: bool, fields: int = 1) -> None:
+    def __init__(
+        self, net: Model, in_frames: int, residual: bool, fields: int = 1, constants: int = 0
+    ) -> None:
         super().__init__(net, fields, {"mean": 0.0, "std": 1.0, "change": 1.0})
-        self.in_frames, self.residual = in_frames, residual
+        self.in_frames, self.residual, self.constants = in_frames, residual, constants
+        if constants:
+            self.register_buffer("constant_mean", torch.zeros(constants))
+            self.register_buffer("constant_std", torch.ones(constants))
 
-    def normalise_like(self, trajectories: Tensor) -> None:
-        """Take mean and spread of each field, and of its changes, from (sample, row, column, frame, field)."""
-        self.mean, self.std = of_each_field(torch.mean, trajectories), of_each_field(torch.std, trajectories)
-        self.change = of_each_field(torch.std, trajectories[..., 1:, :] - trajectories[..., :-1, :])
+    @property
+    def input_scale(self) -> tuple[Tensor, Tensor]:
+        if not self.constants:
+            return self.mean, self.std
+        ours = self.mean.view(-1), self.std.view(-1)
+        return torch.cat((ours[0], self.constant_mean)), torch.cat((ours[1], self.constant_std))
+
+    def normalise_like(self, trajectories: Tensor | Callable[[], Iterable[Tensor]]) -> None:
+        """Take mean and spread of each field, and of its changes, from (sample, row, column, frame, field).
+
+        All samples at once, or a function that goes through them, some at a time: once for the fields and once for
+        their changes.
+        """
+        pieces = (lambda: [trajectories]) if isinstance(trajectories, Tensor) else trajectories
+        self.mean, self.std, self.low, self.high = moments(pieces())
+        self.change = moments(each[..., 1:, :] - each[..., :-1, :] for each in pieces()).std
+
+    def normalise_constants(self, constants: Tensor | Iterable[Tensor]) -> None:
+        """Take mean and spread of each constant from (..., constant), all at once or some at a time."""
+        mean, std, _, _ = moments([constants] if isinstance(constants, Tensor) else constants)
+        self.constant_mean, self.constant_std = mean.view(-1), std.view(-1)
 
     def forward(self, frames: Tensor) -> Tensor:
         """The frame after (batch, row, column, in_frames, field): (batch, row, column, 1, field)."""
+        if self.constants:
+            frames, constants = frames[..., : self.fields], frames[..., -1:, self.fields :]
         normalised = ((frames - self.mean) / self.std).flatten(3)
+        if self.constants:
+            given = (constants[..., 0, :] - self.constant_mean) / self.constant_std
+            normalised = torch.cat((given, normalised), -1)
         carried, new = self.net.step(normalised)
         new = new[..., None, :]
         if self.net.transports:
-            return self.mean + self.std * carried[..., None, :] + self.change * new
-        if self.residual:
-            return frames[..., -1:, :] + self.change * new
-        return self.mean + self.std * new
+            following = self.mean + self.std * carried[..., None, :] + self.change * new
+        elif self.residual:
+            following = frames[..., -1:, :] + self.change * new
+        else:
+            following = self.mean + self.std * new
+        return torch.cat((following, constants), -1) if self.constants else following
 
     def rollout(self, first: Tensor, steps: int) -> Tensor:
         """The `steps` frames after the given ones, of which there are at least in_frames, each from those before it."""
@@ -136,7 +197,8 @@ class Forecaster(Predictor):
         return torch.cat(made, dim=3)
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
-        return self.rollout(given, frames)
+        made = self.rollout(given, frames)
+        return made[..., : self.fields] if self.constants else made
 
 
 class OneShot(Predictor):
@@ -147,17 +209,19 @@ class OneShot(Predictor):
 
     def __init__(self, net: Model, fields: int = 1) -> None:
         super().__init__(net, fields, {"mean": 0.0, "std": 1.0})
-        self.register_buffer("input_mean", torch.tensor(0.0))
-        self.register_buffer("input_std", torch.tensor(1.0))
+        shape = () if net.in_channels == 1 else (net.in_channels,)
+        self.register_buffer("input_mean", torch.zeros(shape))
+        self.register_buffer("input_std", torch.ones(shape))
 
     @property
     def input_scale(self) -> tuple[Tensor, Tensor]:
         return self.input_mean, self.input_std
 
-    def normalise_like(self, given: Tensor, wanted: Tensor) -> None:
-        """Take mean and spread of the inputs, and of each field of the answers."""
-        self.input_mean, self.input_std = given.mean(), given.std()
-        self.mean, self.std = of_each_field(torch.mean, wanted), of_each_field(torch.std, wanted)
+    def normalise_like(self, given: Tensor | Iterable[Tensor], wanted: Tensor | Iterable[Tensor]) -> None:
+        """Take mean and spread of each input, and of each field of the answers, all at once or some at a time."""
+        given, wanted = ([each] if isinstance(each, Tensor) else each for each in (given, wanted))
+        self.input_mean, self.input_std, _, _ = moments(given)
+        self.mean, self.std, self.low, self.high = moments(wanted)
 
     def forward(self, given: Tensor) -> Tensor:
         """(batch, row, column, 1, field) to (batch, row, column, 1, field)."""
@@ -219,22 +283,48 @@ class Unrolled(nn.Module):
             return x.clone(memory_format=torch.contiguous_format)
 
         _, made = scan(step, rows_first(frames), frames.new_zeros(self.steps, 1))
-        return made.permute(1, 2, 3, 0, 4)
+        made = made.permute(1, 2, 3, 0, 4)
+        return made[..., : self.predictor.fields] if self.predictor.constants else made
 
 
-def of_each_field(statistic: Callable[[Tensor], Tensor], fields: Tensor) -> Tensor:
-    """A statistic of each field (the last axis): a vector, or a plain number where there is one field."""
-    values = [statistic(field) for field in fields.unbind(-1)]
-    return values[0] if len(values) == 1 else torch.stack(values)
+class Forecast(NamedTuple):
+    """Frames (batch, row, column, step, field), and for each sample the step, from 1, at which it left its range.
+
+    That is the range of the training data. 0 where it stayed inside, None where it is not known.
+    """
+
+    frames: Tensor
+    left: Tensor | None
+
+
+def left_after(frames: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor | None:
+    """The step at which each sample of (batch, row, column, step, field) left the range; see `Forecast`.
+
+    >>> left_after(torch.tensor([[0.5, 1.05, 1.2], [0.0, 0.5, 1.0]]).view(2, 1, 1, 3, 1), torch.zeros(1), torch.ones(1))
+    tensor([3, 0])
+    """
+    if low is None or high is None:
+        return None
+    low, high = low.to(frames), high.to(frames)
+    slack = BEYOND * (high - low)
+    inside = (frames >= low - slack) & (frames <= high + slack)  # NaN is nowhere
+    outside = ~inside.all(-1).all(2).all(1)
+    return torch.where(outside.any(1), outside.int().argmax(1) + 1, 0)
 
 
 def from_header(header: dict[str, Any]) -> Predictor:
     """The model that the header of a weights file describes, with fresh weights."""
     grid = Grid.of(from_dict(header["geometry"]), *header["resolution"])
     net = build(header["model"], header["in_channels"], grid, header["fields"], **header["options"])
+    predictor: Predictor
     if header["recipe"] == "map":
-        return OneShot(net, header["fields"])
-    return Forecaster(net, header["in_frames"], header["residual"], header["fields"])
+        predictor = OneShot(net, header["fields"])
+    else:
+        constants = len(header.get("constant_names", ()))
+        predictor = Forecaster(net, header["in_frames"], header["residual"], header["fields"], constants)
+    if "range" in header:
+        predictor.low, predictor.high = map(torch.tensor, header["range"])
+    return predictor
 
 
 def load(path: str | Path, images: int = 1) -> Predictor:

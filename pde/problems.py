@@ -183,8 +183,18 @@ PROBLEMS: dict[str, Problem] = {
 
 def own_problem(fields: "Fields", frames_in: int) -> Problem:
     """The problem that a user's own file poses."""
-    from data.fields.told import require_geometry
+    from data.fields.told import require_geometry, symmetry_of
 
-    require_geometry(fields.path, fields.source.layout)
-    title = f"own data, {fields.path.name}"
-    return Problem("own", title, "", fields.geometry, fields.names[0], frames_in, fields.static)
+    layout = fields.source.layout
+    require_geometry(fields.path, layout)
+    kept = (symmetry_of(word, layout, fields.path) for word in layout.symmetries)
+    return Problem(
+        "own",
+        f"own data, {fields.path.name}",
+        "",
+        fields.geometry,
+        fields.names[0],
+        frames_in,
+        fields.static,
+        symmetries=tuple(Symmetry(move, odd=odd) for move, odd in kept),
+    )

@@ -11,7 +11,7 @@ from lab import report
 from lab.manifest import command_line
 from lab.report import Curves, Page, Stack, Viewer
 from lab.table import Table
-from pde.figures import comparable, movies, shown_label
+from pde.figures import comparable, is_line, movies, shown_label
 from pde.problems import OWN
 from pde.scores import Result
 from pde.tables import cases
@@ -24,7 +24,8 @@ def write(results: Sequence[Result], tables: Sequence[Table], samples: Sequence[
     """The page; with no `samples` asked for it has no pictures."""
     problem, test = results[0].problem, results[0].test
     kind = "own data" if problem.name == OWN else "simulated"
-    grid, several = " x ".join(map(str, test.grid.resolution)), len(test) != 1
+    points, several = test.grid.resolution[: len(test.geometry.axes)], len(test) != 1
+    grid = " x ".join(map(str, points))
     page = Page(
         title=problem.title,
         compared=", ".join(dict.fromkeys(map(shown_label, results))),
@@ -48,8 +49,10 @@ def _viewer(results: Sequence[Result], samples: Sequence[int]) -> Viewer:
     problem = results[0].problem
     frames = stacks[0].truth.shape[0]
     first = results[0].test.frames - frames
-    labels = [] if problem.static else [str(first + number + 1) for number in range(frames)]
-    title = f"{problem.title}: {problem.shown}"
+    alone = problem.static or is_line(results)
+    labels = [] if alone else [str(first + number + 1) for number in range(frames)]
+    over = ", x to the right, time upwards" if is_line(results) and not problem.static else ""
+    title = f"{problem.title}: {problem.shown}{over}"
     note = "Forecasts are those of the first run of each row." if len(results[0].scores) > 1 else ""
     return Viewer(title, "field", "frame", stacks, labels, note=note)
 
@@ -62,8 +65,15 @@ def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
     curves = []
     if not results[0].problem.static:
         errors = {name: np.array(each.per_frame[sample]) for name, each in zip(names, scores, strict=True)}
-        steps = range(1, len(truth) + 1)
-        curves.append(Curves("relative L2 error", "steps forecast", steps, errors, marks_picture=True))
+        steps = range(1, len(scores[0].per_frame[sample]) + 1)
+        marked = not is_line(results)
+        curves.append(Curves("relative L2 error", "steps forecast", steps, errors, marks_picture=marked))
+    if is_line(results):
+        across = {"truth": truth} | dict(zip(names, made, strict=True))
+        last = {name: movie[0, 0] for name, movie in across.items()}
+        which = "" if results[0].problem.static else ", last frame"
+        x = results[0].test.grid.rows.tolist()
+        curves.append(Curves(f"{results[0].problem.shown}{which}", "x", x, last))
     if scores[0].spectrum:
         shown = {"truth": truth} | dict(zip(names, made, strict=True))
         lines = {name: spectrum(torch.from_numpy(movie)).numpy()[:, 1:] for name, movie in shown.items()}
@@ -84,6 +94,8 @@ def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:
             for name, each in zip(names, scores, strict=True)
         },
         curves=curves,
+        aspect=0.6 * truth.shape[2] / truth.shape[1] if is_line(results) else 1.0,
+        unit=results[0].test.units.get(results[0].problem.shown, ""),
         latitudes=[] if latitudes is None else latitudes.tolist(),
     )
 

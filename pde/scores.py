@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from data.fields.reader import Fields
+from data.fields.spectrum import shell_energies
 from data.navier_stokes.diagnostics import energy, spectrum
 from lab import weights
 from lab.console import say
@@ -19,17 +20,20 @@ from lab.runs import FinishedRun, Row, rows
 from pde.config import DataOptions, EvalConfig, TrainConfig
 from pde.metrics import (
     correlation_per_frame,
+    error_by_band,
     error_by_region,
     error_per_frame,
     error_profile,
     relative_error,
+    sample_metrics,
     squares_by_point,
 )
+from pde.moments import moments
 from pde.predictor import Predictor, from_header, load
 from pde.problems import DEFAULT, OWN, Problem
 from pde.sources import Samples, Split, open_samples, samples_of
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """To be raised with every change that alters what is kept of a run."""
 
 
@@ -43,6 +47,8 @@ class Scores:
         places, profile: where on the domain, and the root mean square error there; empty where all places are alike.
         regions: the same by region.
         spectrum, true_spectrum: energy by wavenumber in the last frame of a periodic flow, mean over samples.
+        metrics: other scores of each sample, by their names in `pde.metrics.METRICS`.
+        bands: the root mean square error by frequency; empty on a sphere.
         correlations: of forecast and truth, of each sample and frame.
         energy, true_energy: of a periodic flow, of each frame, mean over samples.
     """
@@ -54,6 +60,8 @@ class Scores:
     regions: dict[str, float | None]
     spectrum: list[float]
     true_spectrum: list[float]
+    metrics: dict[str, list[float]] = field(default_factory=dict)
+    bands: dict[str, float | None] = field(default_factory=dict)
     correlations: list[list[float]] = field(default_factory=list)
     energy: list[float] = field(default_factory=list)
     true_energy: list[float] = field(default_factory=list)
@@ -163,36 +171,55 @@ def _scores(run: FinishedRun, config: EvalConfig, folder: Path) -> Scores:
 
 
 def _computed(run: FinishedRun, problem: Problem, test: Fields, config: EvalConfig) -> Scores:
+    """Batch by batch, so that no more than a batch is in memory; the data is read twice, first for its spread."""
     say(f"{run.name}: {len(test)} forecasts")
-    predictor, samples, grid = (
-        load(run.weights, config.average_symmetries),
-        samples_of(test, problem),
-        test.grid,
-    )
-    prediction, truth = forecast(predictor, samples, config.batch_size), samples.wanted
-    measured = predictor.measured(prediction), predictor.measured(truth)
-    places, profile = torch.empty(0), torch.empty(0)
-    squares = squares_by_point(prediction, truth)
-    if grid.geometry.places:
-        places, profile = error_profile(squares, grid)
+    predictor, grid = load(run.weights, config.average_symmetries), test.grid
+    first = 0 if problem.static else problem.frames_in
+    spread = moments(test[i][None, ..., first:, :] for i in range(len(test))).std
     flow = not any(grid.geometry.bounded) and problem.name != OWN  # the energy of a vorticity
+    waves = grid.weights is None
     shown = test.names.index(problem.shown)
-    both = [part[..., shown].movedim(3, 1) for part in (prediction, truth)] if flow else []
-    spectra = [spectrum(part[:, -1]).mean(0).tolist() for part in both] or [[], []]
-    energies = [energy(part).mean(0).tolist() for part in both] or [[], []]
+    batch_size = config.batch_size
+    errors, per_frame = list[float](), list[list[float]]()
+    correlations, metrics = list[list[float]](), dict[str, list[float]]()
+    names = "squares", "shells", "made", "true", "made energy", "true energy"
+    sums: dict[str, Tensor | float] = dict.fromkeys(names, 0.0)
+    for start in range(0, len(test), batch_size):
+        some = test.some(start, batch_size)
+        samples = samples_of(some, problem)
+        prediction, truth = forecast(predictor, samples, batch_size), samples.wanted
+        measured = predictor.measured(prediction), predictor.measured(truth)
+        errors += relative_error(*measured, grid.weights).tolist()
+        per_frame += error_per_frame(*measured, grid.weights).tolist()
+        if not problem.static:
+            correlations += correlation_per_frame(prediction, truth, grid.weights).tolist()
+        for name, values in sample_metrics(prediction, truth, grid).items():
+            metrics.setdefault(name, []).extend(values.tolist())
+        sums["squares"] += len(some) * squares_by_point(prediction, truth, spread)
+        if waves:
+            sums["shells"] += shell_energies(prediction - truth).sum(0)
+        for name, part in (("made", prediction), ("true", truth)) if flow else ():
+            frames = part[..., shown].movedim(3, 1)
+            sums[name] += spectrum(frames[:, -1]).sum(0)
+            sums[f"{name} energy"] += energy(frames).sum(0)
+    means = {name: torch.as_tensor(total) / len(test) for name, total in sums.items()}
+    places, profile = torch.empty(0), torch.empty(0)
+    if grid.geometry.places:
+        places, profile = error_profile(means["squares"], grid)
+    points = len(grid.rows) * len(grid.columns)
     return Scores(
-        errors=relative_error(*measured, grid.weights).tolist(),
-        per_frame=error_per_frame(*measured, grid.weights).tolist(),
+        errors=errors,
+        per_frame=per_frame,
         places=places.tolist(),
         profile=profile.tolist(),
-        regions=error_by_region(squares, grid),
-        spectrum=spectra[0],
-        true_spectrum=spectra[1],
-        correlations=[]
-        if problem.static
-        else correlation_per_frame(prediction, truth, grid.weights).tolist(),
-        energy=energies[0],
-        true_energy=energies[1],
+        regions=error_by_region(means["squares"], grid),
+        spectrum=means["made"].tolist() if flow else [],
+        true_spectrum=means["true"].tolist() if flow else [],
+        metrics=metrics,
+        bands=error_by_band(means["shells"], points) if waves else {},
+        correlations=correlations,
+        energy=means["made energy"].tolist() if flow else [],
+        true_energy=means["true energy"].tolist() if flow else [],
     )
 
 

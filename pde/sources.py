@@ -1,25 +1,109 @@
 """From options to the samples that a run trains, validates and tests on."""
 
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
+from torch.utils.data import Dataset, TensorDataset
 
 from data.fields.generator import ensure
 from data.fields.layout import Grid
 from data.fields.options import Told
-from data.fields.reader import Fields, open_fields
+from data.fields.reader import Fields
 from lab.errors import UserError
-from pde.config import DataOptions
+from pde.config import DataOptions, opened
 from pde.problems import OWN, PROBLEMS, Problem
+
+PIECE = 16
+"""Samples whose statistics are taken at a time; they need several copies."""
 
 
 class Samples(NamedTuple):
-    """What is given of each sample and what is wanted, both (sample, row, column, frame, field)."""
+    """What is given of each sample and what is wanted, both (sample, row, column, frame, field).
+
+    Where there are constants, what is given has them behind its fields.
+    """
 
     given: Tensor
     wanted: Tensor
+
+    def pieces(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """All samples, a few at a time."""
+        return zip(self.given.split(PIECE), self.wanted.split(PIECE), strict=True)
+
+    def trajectories(self, first: int) -> Iterator[Tensor]:
+        """The frames from `first` on, a few samples at a time."""
+        for given, wanted in self.pieces():
+            yield torch.cat((given[..., : wanted.shape[-1]], wanted), 3)[..., first:, :]
+
+    def dataset(self) -> TensorDataset:
+        """Item i is what is given of sample i, and what is wanted."""
+        return TensorDataset(self.given, self.wanted)
+
+    def steps(self, first: int) -> TensorDataset:
+        """Every frame from `first` on, with the constants behind it, and the frame after it."""
+        fields = self.wanted.shape[-1]
+        by_frame = torch.cat(list(self.trajectories(first))).permute(0, 3, 1, 2, 4)
+        now, following = by_frame[:, :-1], by_frame[:, 1:].flatten(0, 1)
+        if constants := self.given.shape[-1] - fields:
+            kept = self.given[:, None, ..., 0, fields:].expand(*now.shape[:-1], constants)
+            now = torch.cat((now, kept), -1)
+        return TensorDataset(now.flatten(0, 1), following)
+
+
+class OnDemand(Dataset[tuple[Tensor, Tensor]]):
+    """Samples that are read when they are asked for: item i is what is given of sample i, and what is wanted.
+
+    It answers to what `Samples` answers to, one sample at a time.
+    """
+
+    def __init__(self, fields: Fields, problem: Problem) -> None:
+        self.fields, self.problem = fields, problem
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        given, wanted = samples_of(self.fields.one(index), self.problem)
+        return given[0], wanted[0]
+
+    def pieces(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """One sample after another, with a sample axis of 1."""
+        for index in range(len(self)):
+            given, wanted = self[index]
+            yield given[None], wanted[None]
+
+    def trajectories(self, first: int) -> Iterator[Tensor]:
+        """The frames from `first` on, one sample after another, with a sample axis of 1."""
+        for index in range(len(self)):
+            yield self.fields.part(index, slice(first, None))[None]
+
+    def dataset(self) -> "OnDemand":
+        """Itself."""
+        return self
+
+    def steps(self, first: int) -> "Steps":
+        """Every frame from `first` on and the frame after it, read when asked for."""
+        return Steps(self.fields, first)
+
+
+class Steps(Dataset[tuple[Tensor, Tensor]]):
+    """Every frame from `first` on, with the constants behind it, and the frame after it, read when asked for."""
+
+    def __init__(self, fields: Fields, first: int) -> None:
+        self.fields, self.first, self.count = fields, first, fields.frames - 1 - first
+
+    def __len__(self) -> int:
+        return len(self.fields) * self.count
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        sample, step = divmod(index, self.count)
+        frame = self.first + step
+        now, following = self.fields.part(sample, slice(frame, frame + 2)).unbind(2)
+        return torch.cat((now, self.fields.one(sample).load_constants()[0]), -1), following
 
 
 class Split:
@@ -49,10 +133,21 @@ class Split:
         """What the numbers are: names of the fields, and the time between frames."""
         inputs, times = self.train.inputs if self.problem.static else self.train.names, self.train.times
         interval = None if self.problem.static else float(times[1] - times[0])
-        return {"input_names": list(inputs), "field_names": list(self.train.names), "interval": interval}
+        return {
+            "input_names": list(inputs),
+            "field_names": list(self.train.names),
+            "constant_names": list(self.train.constants),
+            "units": self.train.units,
+            "interval": interval,
+        }
 
-    def load(self, part: Fields) -> Samples:
-        """All samples of a part at once, at the resolution asked for; those that teach nothing are refused."""
+    def load(self, part: Fields) -> Samples | OnDemand:
+        """The samples of a part, all at once or, where they take more memory than is allowed, one by one.
+
+        Of samples that are loaded at once, those that teach nothing are refused.
+        """
+        if part.nbytes > self.config.memory_gb * 2**30:
+            return OnDemand(part, self.problem)
         samples = samples_of(part, self.problem)
         _refuse_empty(part, samples)
         return samples
@@ -83,7 +178,7 @@ def _refuse_empty(part: Fields, samples: Samples) -> None:
 
 def open_samples(path: Path, problem: Problem, told: Told | None = None) -> Fields:
     """A file of samples of this problem; own data may be of any."""
-    fields = open_fields(path, told=told)
+    fields = opened(path, told or Told())
     if problem.name not in (fields.problem, OWN):
         remedy = f" or --problem {fields.problem if fields.problem in PROBLEMS else OWN}"
         raise UserError(
@@ -102,7 +197,11 @@ def samples_of(fields: Fields, problem: Problem) -> Samples:
     values = fields.load()
     if problem.static:
         return Samples(fields.load_inputs()[..., None, :], values)
-    return Samples(values[..., : problem.frames_in, :], values[..., problem.frames_in :, :])
+    given, wanted = values[..., : problem.frames_in, :], values[..., problem.frames_in :, :]
+    if fields.constants:
+        constants = fields.load_constants()[..., None, :].expand(*given.shape[:-1], -1)
+        given = torch.cat((given, constants), -1)
+    return Samples(given, wanted)
 
 
 def made_path(config: DataOptions) -> Path:

@@ -7,7 +7,7 @@ from statistics import fmean
 from lab.significance import p_value
 from lab.table import Cell, Column, Score, Table
 from pde.config import TrainConfig
-from pde.metrics import correlation_time
+from pde.metrics import BANDS, METRICS, correlation_time
 from pde.problems import OWN
 from pde.scores import Result
 
@@ -31,7 +31,9 @@ def results_table(results: Sequence[Result]) -> Table:
     columns += [Column("steps", digits=0, extra=True)]
     columns += [Column("pass", "seconds per pass", digits=1, extra=True)]
     kind = "" if results[0].problem.name == OWN else " (simulated flows)"
-    caption = f"Relative L2 error of the forecast{kind}: mean ± standard error over test samples"
+    caption = (
+        f"Relative L2 error of the forecast{kind}: mean ± standard error over test samples{_horizon(results)}"
+    )
     table = Table(columns, caption=caption)
     for label in labels(results):
         same = [result for result in results if result.label == label]
@@ -49,14 +51,52 @@ def results_table(results: Sequence[Result]) -> Table:
     return table
 
 
+def _horizon(results: Sequence[Result]) -> str:
+    """How far the forecasts of own data go, in its time."""
+    test, problem = results[0].test, results[0].problem
+    if problem.name != OWN or problem.static:
+        return ""
+    return f", {test.frames - problem.frames_in} steps{test.step_text}"
+
+
+def metrics_table(results: Sequence[Result]) -> Table:
+    """Other scores that users of public data know, one row per model and case; means over samples and seeds."""
+    test = results[0].test
+    units = {test.units.get(name, "") for name in test.names}
+    unit = f" ({units.pop()})" if len(units) == 1 and units != {""} else ""
+    several = len(cases(results)) > 1
+    columns = [Column("model"), *([Column("case")] if several else [])]
+    titles = {name: title if name in ("nrmse", "vrmse") else title + unit for name, title in METRICS.items()}
+    titles |= {name: f"{name} frequencies{unit}" for name in BANDS}
+    columns += [Column(name, title, better="lower", digits=5) for name, title in titles.items()]
+    caption = (
+        "Other scores: RMSE, nRMSE, boundary RMSE and RMSE by frequency as PDEBench defines them, VRMSE as The Well "
+        "does, means over test samples; and the largest error of all"
+    )
+    table = Table(columns, caption=caption, group="case" if several else None)
+    for result in results:
+        row: dict[str, Cell] = {"model": result.label, "case": result.case}
+        for name in METRICS:
+            values = [each for scores in result.scores for each in scores.metrics.get(name, [])]
+            row[name] = (max(values) if name == "maximum" else fmean(values)) if values else None
+        for name in BANDS:
+            known = [each for scores in result.scores if (each := scores.bands.get(name)) is not None]
+            row[name] = fmean(known) if known else None
+        table.rows.append(row)
+    return table
+
+
 def samples_table(results: Sequence[Result]) -> Table:
-    """The error of every run on every test sample, for tests of one's own."""
-    names = ("run", "model", "case", "seed", "sample", "error")
+    """The scores of every run on every test sample, for tests of one's own."""
+    names = ("run", "model", "case", "seed", "sample", "error", *METRICS)
     table = Table([Column(name, digits=6) for name in names])
     for result in results:
         for run, scores in zip(result.row.runs, result.scores, strict=True):
             for sample, error in enumerate(scores.errors):
-                table.add(run.name, result.label, result.case, run.seed, sample, error)
+                others = [
+                    values[sample] if (values := scores.metrics.get(name)) else None for name in METRICS
+                ]
+                table.add(run.name, result.label, result.case, run.seed, sample, error, *others)
     return table
 
 

@@ -8,14 +8,13 @@ from pde.problems import OWN
 def train(config: TrainConfig) -> dict[str, float]:
     """Train one model on one problem; the data is made when it is missing."""
     import torch
-    from torch.utils.data import TensorDataset
 
     from lab.budget import Budget
     from lab.console import say
     from lab.run import Run
     from lab.trainer import fit, prepare
     from pde.experiment import make_training
-    from pde.sources import Split
+    from pde.sources import OnDemand, Split
 
     prepare(config)
     split = Split(config)
@@ -24,8 +23,12 @@ def train(config: TrainConfig) -> dict[str, float]:
 
         say(summary(split.train))
         spread(split.train).print()
-    samples = split.load(split.train)
-    validation = TensorDataset(*split.load(split.validation))
+    samples, validation = split.load(split.train), split.load(split.validation).dataset()
+    if isinstance(samples, OnDemand):
+        size = split.train.nbytes / 2**30
+        say(
+            f"the training samples take {size:.1f} GB, more than --memory-gb {config.memory_gb:g}: read when needed"
+        )
     torch.manual_seed(config.seed)
     training, data = make_training(config, samples, split.grid, split.meaning)
     with Run.open(config, split.describe()) as folder:

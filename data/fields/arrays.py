@@ -1,37 +1,40 @@
-"""Plain arrays: `.npy`, `.npz`, MATLAB, and any HDF5 file, NetCDF-4 among them.
+"""Plain arrays: `.npy`, `.npz`, MATLAB, HDF5, NetCDF and Zarr (`containers`), and what is fields among them.
 
-Arrays with three axes or more are fields, all of them on one grid. Unless names say otherwise, their axes are:
+Unless names say otherwise, the axes of arrays are:
 
-    trajectories   (sample, time, x, y) or (sample, time, x, y, field)
-    maps           (sample, x, y) or (sample, x, y, field), of two arrays with the names of a pair in PAIRS
+    trajectories   in a plane (sample, time, x, y) or (sample, time, x, y, field); on a line (sample, time, x)
+    maps           in a plane (sample, x, y) or (sample, x, y, field); on a line (sample, x) or (sample, x, field);
+                   of two arrays with the names of a pair in PAIRS
+    constants      beside either: (sample, x, y), (sample, x, y, field) or (x, y), on a line (sample, x); and numbers
+                   (sample), if they are floating-point ones
 
-Names say otherwise where an HDF5 file labels its axes (h5py's `dims`, the dimensions of NetCDF) with words of `AXES`,
-or where a user tells the order. Arrays with one axis and a name of `AXES` are coordinates. A shape that could as well
-have another order than the documented one is refused.
-
-HDF5 and `.npy` are read sample by sample; the others are read into memory once.
+Names say otherwise where a file labels its axes (h5py's `dims`, the dimensions of NetCDF and Zarr) by words of `AXES`,
+or where a user tells the order. Arrays with one axis and a name of `AXES` are coordinates; a number without an axis is
+a parameter, and `dt` the time between frames. A shape that could as well have another order than the documented one is
+refused. A file may have attributes called periodic, walls, sphere, units and keeps, with what the flags of these names
+would tell.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import h5py
 import numpy as np
 
-from data.fields import matlab
-from data.fields.foreign import length_of, require_shape, require_two_dimensions, stamped, times_of
-from data.fields.geometry import Box
-from data.fields.layout import Array, Grid, Layout
+from data.fields.containers import NamedArray, open_arrays
+from data.fields.foreign import length_of, require_dimensions, require_shape, stamped, times_of
+from data.fields.geometry import Box, Line
+from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.fields.options import Told, words
-from data.hdf5 import Hdf5File
+from data.fields.told import retold
 from lab.errors import UserError
 
 AXES = {
     "sample": ("sample", "samples", "batch", "trajectory", "member", "n"),
     "time": ("time", "times", "t", "frame", "frames"),
-    "x": ("x", "row", "rows"),
-    "y": ("y", "column", "columns"),
+    "x": ("x", "row", "rows", "lat", "latitude"),
+    "y": ("y", "column", "columns", "lon", "longitude"),
     "field": ("field", "fields", "channel", "channels", "component", "variable"),
 }
 """An axis, and the names that it goes by."""
@@ -39,206 +42,251 @@ AXES = {
 PAIRS = (("inputs", "outputs"), ("input", "output"), ("a", "u"), ("coeff", "sol"), ("x", "y"))
 """Names of a map's two arrays: what is given, and its answer."""
 
-ORDERS = {
-    False: {4: ("sample", "time", "x", "y"), 5: ("sample", "time", "x", "y", "field")},
-    True: {3: ("sample", "x", "y"), 4: ("sample", "x", "y", "field")},
+TRAJECTORIES = {
+    3: ("sample", "time", "x"),
+    4: ("sample", "time", "x", "y"),
+    5: ("sample", "time", "x", "y", "field"),
 }
-"""The documented order by number of axes, of trajectories and of maps."""
+MAPS = {2: ("sample", "x"), 3: ("sample", "x", "y"), 4: ("sample", "x", "y", "field")}
+"""The documented order by number of axes; of the two arrays of a map, that of the one with fewer."""
 
 SMALLEST = 4
 """Points along x and y that a grid has at least."""
 
-
-class AnyArray(Protocol):
-    """What numpy and `_Stored` have in common."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    def __getitem__(self, index: Any) -> Any: ...
+Order = tuple[str, ...]
 
 
-class _Stored:
-    """An array of an HDF5 file, read when it is indexed."""
-
-    def __init__(self, file: Hdf5File, name: str) -> None:
-        self._file, self._name, self.shape = file, name, file.dataset(name).shape
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._file.read(self._name, index)
-
-
-class PlainArrays:
+class PlainArrays(Source):
     """The arrays of a file as fields, with what the user tells of them. A process that unpickles it opens it again."""
 
     def __init__(self, path: Path, told: Told) -> None:
         self.path = path
-        self._arrays: Mapping[str, AnyArray] | None = _opened(path)
+        arrays, attributes = open_arrays(path)
+        self._arrays: Mapping[str, NamedArray] | None = arrays
+        named = words(told.fields)
+        for name in named:
+            if name not in arrays or not arrays[name].shape:
+                raise UserError(f"{path} has no array {name!r} of fields; it holds {_listed(arrays)}.")
         coordinates = {
-            axis: np.asarray(array[()])
+            axis: (np.asarray(array[()]), array.unit)
             for axis, aliases in AXES.items()
-            for name, array in self._arrays.items()
-            if len(array.shape) == 1 and name.lower() in aliases
+            for name, array in arrays.items()
+            if axis not in ("sample", "field") and len(array.shape) == 1 and name.lower() in aliases
         }
-        shapes = {name: array.shape for name, array in self._arrays.items() if len(array.shape) > 1}
-        chosen = words(told.fields) or [name for name, shape in shapes.items() if len(shape) > 2]
-        for name in chosen:
-            if name not in shapes:
-                raise UserError(f"{path} has no array {name!r} of fields; it holds {_listed(self._arrays)}.")
-        if not chosen:
-            require_two_dimensions(path, 1 if shapes else 2)
-            raise UserError(
-                f"{path} holds no array of fields, (sample, time, x, y) for example, but {_listed(self._arrays)}."
-            )
-        pair = next((pair for pair in PAIRS if set(chosen) == set(pair)), None)
-        labels = {name: _labels(path, name) for name in chosen}
-        self._order = {
-            name: self._axes(name, shapes[name], labels[name], words(told.axes), pair is not None)
-            for name in chosen
-        }
-        static = pair is not None and all("time" not in order for order in self._order.values())
-        self._solution = [pair[1]] if static and pair else chosen
-        self._inputs = [pair[0]] if static and pair else []
-        sizes = {name: dict(zip(self._order[name], shapes[name], strict=True)) for name in chosen}
-        first = sizes[chosen[0]]
-        for name in chosen[1:]:
-            shared = [axis for axis in self._order[name] if axis != "field"]
-            wanted = tuple(first.get(axis, 1) for axis in shared)
-            require_shape(
-                path, f"{name} without its fields", tuple(sizes[name][axis] for axis in shared), wanted
-            )
-        for axis, points in coordinates.items():
-            if axis in ("time", "x", "y"):
-                require_shape(path, f"coordinate {axis}", points.shape, (first.get(axis, 1),))
+        large = [
+            name for name, array in arrays.items() if len(array.shape) > 1 and (name in named or not named)
+        ]
+        pair = _pair(large, arrays)
+        self._order = self._orders(large, arrays, words(told.axes), pair, bool(named))
+        moving = [name for name in self._order if "time" in self._order[name]]
+        static = pair is not None and not moving
+        self._solution = [pair[1]] if static and pair else (moving or list(self._order))
+        first = self._sizes(self._solution[0], arrays)
+        numbers = [
+            name
+            for name, array in arrays.items()
+            if array.shape == (first["sample"],)
+            and (name in named or (array.kind == "f" and not named))
+            and not any(name.lower() in aliases for aliases in AXES.values())
+        ]
+        self._order |= dict.fromkeys(numbers, ("sample",))
+        self._given = [name for name in self._order if name not in self._solution]
+        if static and pair:  # its input comes first
+            self._given = [pair[0], *(name for name in self._given if name != pair[0])]
+        for axis, (points, _) in coordinates.items():
+            require_shape(path, f"coordinate {axis}", points.shape, (first.get(axis, 1),))
         self.samples = range(first["sample"])
+        constants = () if static else self._names(self._given, arrays)
+        numbers_alone = {name: float(each[()]) for name, each in arrays.items() if each.shape == ()}
+        step = numbers_alone.pop("dt", None)
+        times = times_of(coordinates["time"][0] if "time" in coordinates else None, first.get("time", 1))
+        units = {axis: unit for axis, (_, unit) in coordinates.items() if unit}
+        for name in self._order:
+            if arrays[name].unit:
+                units |= dict.fromkeys(self._names([name], arrays), arrays[name].unit)
+        plane = "y" in first
         self.layout = Layout(
             problem="own",
-            names=_field_names(self._solution, sizes),
-            grid=Grid.of(Box("walls", "walls"), first["x"], first["y"]),
-            times=times_of(coordinates.get("time"), first.get("time", 1)),
-            inputs=_field_names(self._inputs, sizes),
+            names=self._names(self._solution, arrays),
+            grid=Grid.of(Box("walls", "walls") if plane else Line("walls"), first["x"], first.get("y", 1)),
+            times=times if step is None or "time" in coordinates else times * step,
+            inputs=self._names(self._given, arrays) if static else (),
             static=static,
-            parameters={
-                f"length_{axis}": length_of(path, axis, coordinates[axis])
+            constants=constants,
+            units=units,
+            parameters=numbers_alone
+            | {
+                f"length_{axis}": length_of(path, axis, coordinates[axis][0])
                 for axis in "xy"
                 if axis in coordinates
             },
-            unsaid=("x", "y"),
+            unsaid=("x", "y") if plane else ("x",),
         )
-        self.layout = stamped(self)
+        flags = {entry.name for entry in fields(Told)} - {"fields", "axes", "time_step"}
+        said = {key: value for key, value in attributes.items() if key in flags}
+        self.layout = retold(stamped(self), Told(**said), path)  # type: ignore[arg-type]
 
-    def read(self, index: int) -> Array:
+    def read(self, index: int, frames: slice = EVERY) -> Array:
         """All fields of a sample."""
-        return self._read(self._solution, index)
+        return self._read(self._solution, index, frames)
 
     def read_inputs(self, index: int) -> Array:
-        """The input of a map."""
-        return self._read(self._inputs, index)[..., 0, :]
+        """The input of a map, and its constants."""
+        return self._read(self._given, index, EVERY)[..., 0, :]
 
-    def _read(self, names: Sequence[str], index: int) -> Array:
+    def read_constants(self, index: int) -> Array:
+        """The constants of a trajectory."""
+        return self._read(self._given, index, EVERY)[..., 0, :]
+
+    def _read(self, names: Sequence[str], index: int, frames: slice) -> Array:
         if self._arrays is None:
-            self._arrays = _opened(self.path)
-        return np.concatenate(
-            [self._sample(self._arrays[name], self._order[name], index) for name in names], -1
-        )
+            self._arrays, _ = open_arrays(self.path)
+        parts = [self._sample(self._arrays[name], self._order[name], index, frames) for name in names]
+        return np.concatenate(parts, -1)
 
-    def _sample(self, array: AnyArray, order: Sequence[str], index: int) -> Array:
+    def _sample(self, array: NamedArray, order: Order, index: int, frames: slice) -> Array:
         """A sample of an array as (row, column, frame, field)."""
-        values = np.asarray(array[tuple(index if axis == "sample" else slice(None) for axis in order)])
+        chosen = {"sample": index, "time": frames}
+        values = np.asarray(array[tuple(chosen.get(axis, EVERY) for axis in order)])
         left = [axis for axis in order if axis != "sample"]
-        missing = [axis for axis in ("time", "field") if axis not in left]
+        missing = [axis for axis in ("x", "y", "time", "field") if axis not in left]
         values = values.reshape(*values.shape, *(1 for _ in missing))
         left += missing
-        return values.transpose([left.index(axis) for axis in ("x", "y", "time", "field")]).astype(np.float32)
+        values = values.transpose([left.index(axis) for axis in ("x", "y", "time", "field")])
+        return np.broadcast_to(values, (*self.layout.grid.resolution, *values.shape[2:])).astype(np.float32)
 
-    def _axes(
-        self, name: str, shape: tuple[int, ...], labels: Sequence[str], told: Sequence[str], static: bool
-    ) -> tuple[str, ...]:
-        """The axes of an array: as told, as labelled, or as documented if the shape agrees."""
-        named = [_axis(self.path, word) for word in told] or [_axis(self.path, word) for word in labels]
-        if named:
-            if (
-                len(named) != len(shape)
-                or len(set(named)) != len(named)
-                or not {"sample", "x", "y"} <= set(named)
-            ):
+    def _orders(
+        self,
+        names: Sequence[str],
+        arrays: Mapping[str, NamedArray],
+        told: Sequence[str],
+        pair: tuple[str, str] | None,
+        chosen: bool,
+    ) -> dict[str, Order]:
+        """The axes of each array: as told, as labelled, or as documented if the shapes agree."""
+        found: dict[str, Order] = {}
+        plain = []
+        for name in names:
+            shape, labels = arrays[name].shape, list(told) or list(arrays[name].labels)
+            if told and len(shape) == len(told) - 1:
+                labels = [word for word in told if _axis(self.path, word) != "time"]
+            if not labels:
+                plain.append(name)
+            elif chosen or len(shape) > 2 or {_known(word) for word in labels} >= {"x"}:
+                found[name] = self._labelled(name, shape, labels)
+        if not found:
+            usual = MAPS if pair else TRAJECTORIES
+            among = [name for name in plain if pair is None or name in pair]
+            count = [len(arrays[name].shape) for name in among]
+            ranked = sorted(among, key=lambda name: len(arrays[name].shape), reverse=pair is None)
+            if not ranked or (pair is None and max(count) < 3):
                 raise UserError(
-                    f"{self.path}: the axes {', '.join(named)} do not fit {name!r} of shape {shape}; name each axis "
-                    "once with --axes, among them sample, x and y."
+                    f"{self.path} holds no array of fields, (sample, time, x, y) for example, but "
+                    f"{_listed(arrays)}; two arrays of a map are called inputs and outputs."
                 )
-            return tuple(named)
-        order = ORDERS[static].get(len(shape))
+            first = ranked[0]
+            found[first] = self._documented(first, arrays[first].shape, usual)
+        reference = next(iter(found))
+        sizes = self._sizes(reference, arrays, found[reference])
+        for name in plain:
+            if name not in found and not (len(arrays[name].shape) == 2 and _known(name)):
+                fitting = _fitting(arrays[name].shape, sizes)
+                if fitting is None and (chosen or len(arrays[name].shape) > 2):
+                    wanted = tuple(size for axis, size in sizes.items() if axis != "field")
+                    require_shape(self.path, name, arrays[name].shape, wanted)
+                elif fitting is not None:
+                    found[name] = fitting
+        for name in found:
+            here = self._sizes(name, arrays, found[name])
+            there = {axis: size for axis, size in here.items() if axis != "field"}
+            wanted_sizes = {axis: sizes.get(axis, size) for axis, size in there.items()}
+            require_shape(
+                self.path, f"{name} without its fields", tuple(there.values()), tuple(wanted_sizes.values())
+            )
+        return {name: found[name] for name in names if name in found}
+
+    def _labelled(self, name: str, shape: tuple[int, ...], labels: Sequence[str]) -> Order:
+        named = [_axis(self.path, word) for word in labels]
+        if len(named) != len(shape) or len(set(named)) != len(named) or not {"sample", "x"} <= set(named):
+            raise UserError(
+                f"{self.path}: the axes {', '.join(named)} do not fit {name!r} of shape {shape}; name each axis "
+                "once with --axes, among them sample and x, and y in a plane."
+            )
+        return tuple(named)
+
+    def _documented(self, name: str, shape: tuple[int, ...], usual: Mapping[int, Order]) -> Order:
+        order = usual.get(len(shape))
         if order is None:
-            wanted = " or ".join(f"({', '.join(each)})" for each in ORDERS[static].values())
+            wanted = " or ".join(f"({', '.join(each)})" for each in usual.values())
             raise UserError(
                 f"{self.path}: {name!r} has the shape {shape} where {wanted} was expected; say what its axes are, for "
                 "example --axes sample,x,y,time, leave it out with --fields, or name the two arrays of a map inputs "
                 "and outputs."
             )
-        rows, columns = (shape[order.index(axis)] for axis in "xy")
-        if len(shape) == 5 and shape[4] >= SMALLEST and shape[4] == columns:
-            require_two_dimensions(self.path, 3)
+        sides = [size for size, axis in zip(shape, order, strict=True) if axis in ("x", "y")]
+        if len(shape) == 5 and shape[4] >= SMALLEST and shape[4] == sides[-1]:
+            require_dimensions(self.path, 3)
         equal = {(i, i + 1) for i in range(1, len(shape) - 1) if shape[i] == shape[i + 1] >= SMALLEST}
-        taken = (order.index("x"), order.index("y"))
-        if min(rows, columns) < SMALLEST or equal - {taken}:
+        taken = {(order.index("x"), order.index("y"))} if "y" in order else set()
+        if min(sides) < SMALLEST or equal - taken:
+            example = "sample,x,y,time" if "y" in order else "sample,x,time"
             raise UserError(
                 f"{self.path}: {name!r} of shape {shape} may not be ({', '.join(order)}), as is the rule here; say "
-                f"what its axes are, for example --axes {','.join(order)} or --axes sample,x,y,time."
+                f"what its axes are, for example --axes {','.join(order)} or --axes {example}."
             )
         return order
+
+    def _sizes(
+        self, name: str, arrays: Mapping[str, NamedArray], order: Order | None = None
+    ) -> dict[str, int]:
+        return dict(zip(order or self._order[name], arrays[name].shape, strict=True))
+
+    def _names(self, names: Sequence[str], arrays: Mapping[str, NamedArray]) -> tuple[str, ...]:
+        """An array of one field has its name; the fields of another are numbered from 0."""
+        counts = {name: self._sizes(name, arrays).get("field", 1) for name in names}
+        return tuple(f"{name}{i}" if n > 1 else name for name, n in counts.items() for i in range(n))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_arrays": None}
 
 
-def _opened(path: Path) -> Mapping[str, AnyArray]:
-    """The arrays of a file by name."""
-    if h5py.is_hdf5(path):
-        file, names = Hdf5File(path), list[str]()
-        file.file.visititems(
-            lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None
-        )
-        return {name: _Stored(file, name) for name in names if file.dataset(name).dtype.kind in "fiu"}
-    if matlab.is_matlab(path):
-        return matlab.load(path, *matlab.shapes_in(path))
-    if path.suffix not in (".npy", ".npz"):
-        raise UserError(
-            f"{path} is not a file of fields in a format that is known here; docs/data.md lists the formats, and "
-            "python -m data.darcy, for example, makes such a file."
-        )
-    try:
-        if path.suffix == ".npy":
-            return {path.stem: np.load(path, mmap_mode="r")}
-        with path.open("rb") as stream, np.load(stream) as file:
-            return {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged zip archive or header raises many kinds
-        raise UserError(
-            f"{path} cannot be read as a numpy file ({str(error).splitlines()[0]}); it is truncated or holds objects: "
-            "save plain arrays again."
-        ) from error
+def _pair(names: Sequence[str], arrays: Mapping[str, NamedArray]) -> tuple[str, str] | None:
+    """The two arrays of a map, which agree in sample and space."""
+    for pair in PAIRS:
+        if set(pair) <= set(names):
+            one, other = (arrays[name].shape for name in pair)
+            count = min(len(one), len(other))
+            if one[:count] == other[:count] and abs(len(one) - len(other)) < 2:
+                return pair
+    return None
 
 
-def _labels(path: Path, name: str) -> list[str]:
-    """How an HDF5 file labels the axes of an array; nothing unless it labels all of them."""
-    return Hdf5File(path).axis_names(name) if h5py.is_hdf5(path) else []
+def _fitting(shape: tuple[int, ...], sizes: Mapping[str, int]) -> Order | None:
+    """The axes of an array beside one of these sizes; None if it does not fit."""
+    space: Order = ("x", "y") if "y" in sizes else ("x",)
+    static: Order = ("sample", *space)
+    moving: Order = ("sample", "time", *space)
+    orders = [moving, (*moving, "field")] if "time" in sizes else []
+    orders += [static, (*static, "field"), space if len(space) > 1 else static]
+    for order in orders:
+        free = [axis for axis in order if axis != "field"]
+        if len(order) == len(shape) and shape[: len(free)] == tuple(sizes[axis] for axis in free):
+            return order
+    return None
+
+
+def _known(word: str) -> str | None:
+    return next((axis for axis, aliases in AXES.items() if word.lower() in aliases), None)
 
 
 def _axis(path: Path, word: str) -> str:
-    for axis, aliases in AXES.items():
-        if word.lower() in aliases:
-            return axis
-    if word.lower() == "z":
-        require_two_dimensions(path, 3)
+    axis = _known(word)
+    if axis is not None:
+        return axis
+    if word.lower() in ("z", "level", "depth"):
+        require_dimensions(path, 3)
     raise UserError(f"{path}: an axis {word!r} is not known; give --axes with the words {', '.join(AXES)}.")
 
 
-def _field_names(arrays: Sequence[str], sizes: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
-    """An array of one field has its name; the fields of another are numbered from 0."""
-    return tuple(
-        f"{name}{i}" if sizes[name].get("field", 1) > 1 else name
-        for name in arrays
-        for i in range(sizes[name].get("field", 1))
-    )
-
-
-def _listed(arrays: Mapping[str, AnyArray]) -> str:
+def _listed(arrays: Mapping[str, NamedArray]) -> str:
     return ", ".join(f"{name} {tuple(array.shape)}" for name, array in arrays.items()) or "nothing"

@@ -27,4 +27,7 @@ def convert(config: ConvertConfig) -> Path:
 
 def _samples(fields: Fields) -> Iterator[file.Sample]:
     for i in range(len(fields)):
-        yield (fields.one(i).load_inputs()[0].numpy() if fields.inputs else None), fields[i].numpy()
+        one = fields.one(i)
+        inputs = one.load_inputs()[0].numpy() if fields.inputs else None
+        constants = one.load_constants()[0].numpy() if fields.constants else None
+        yield file.Sample(inputs, fields[i].numpy(), constants)

@@ -2,22 +2,25 @@
 
     solution   float32 (samples, rows, columns, frames, fields)   one chunk per sample, with a checksum
     inputs     float32 (samples, rows, columns, fields)           where a layout has inputs
+    constants  float32 (samples, rows, columns, fields)           where it has constants
     rows, columns   float64                                       coordinates of the points
     times      float64 (frames)
 
 `inputs` of a static problem (Darcy flow) is what the solution answers, and there is one frame. `inputs` of a flow whose
-frames begin after its start (Navier-Stokes: t = 1, 2, ...) is the field at the time 0. Other flows have none.
+frames begin after its start (Navier-Stokes: t = 1, 2, ...) is the field at the time 0. Other flows have none. A line is
+a grid of one column.
 
 Attributes of the file: `problem`; `names` and `inputs`, the fields of both data sets; `geometry`, as JSON, such as
-{"kind": "box", "rows": "walls", "columns": "walls"}; `static`; `fingerprint`; `first_sample` and `num_samples`; and
-every parameter that decided the numbers, under its own name.
+{"kind": "box", "rows": "walls", "columns": "walls"}; `static`; `fingerprint`; `first_sample` and `num_samples`; where
+there are any, `constants` (their names), `units` (JSON) and `symmetries`; and every parameter that decided the numbers,
+under its own name.
 """
 
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -25,12 +28,15 @@ import torch
 from torch import Tensor
 
 from data.fields.geometry import Geometry, from_dict
-from data.fields.layout import Array, Grid, Layout
+from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.hdf5 import Hdf5File, checked_storage, new_file
 from lab.errors import UserError
 from lab.files import atomic_path
 
-OWN = ("problem", "names", "inputs", "geometry", "static", "fingerprint", "first_sample", "num_samples")
+OWN = (
+    "problem", "names", "inputs", "geometry", "static", "fingerprint", "first_sample", "num_samples", "constants",
+    "units", "symmetries"
+)  # fmt: skip
 """Attributes that are not parameters of the numbers."""
 
 REQUIRED = {
@@ -38,11 +44,16 @@ REQUIRED = {
 }  # fmt: skip
 """Attributes that every file of fields has."""
 
-Sample = tuple[Array | None, Array]
-"""Inputs, if there are any, and solution."""
+
+class Sample(NamedTuple):
+    """What is written of a sample; inputs and constants where the layout names any."""
+
+    inputs: Array | None
+    solution: Array
+    constants: Array | None = None
 
 
-class FieldsFile:
+class FieldsFile(Source):
     """A file in this format, read sample by sample."""
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
@@ -59,12 +70,17 @@ class FieldsFile:
             times=times,
             inputs=inputs,
             static=bool(found.get("static", inputs)),
+            constants=tuple(found.get("constants", ())),
+            units=json.loads(found.get("units", "{}")),
+            symmetries=tuple(found.get("symmetries", ())),
             parameters={key: value for key, value in found.items() if key not in OWN},
             fingerprint=found["fingerprint"],
         )
         self._file.check("solution", "float32", (len(self.samples), *self.layout.shape))
         if inputs:
             self._file.check("inputs", "float32", (len(self.samples), *self.layout.input_shape))
+        if self.layout.constants:
+            self._file.check("constants", "float32", (len(self.samples), *self.layout.constant_shape))
 
     @staticmethod
     def recognises(path: Path) -> bool:
@@ -77,18 +93,26 @@ class FieldsFile:
         except (TypeError, ValueError, RecursionError, AttributeError) as error:
             raise UserError(f"{self.path}: the attribute 'geometry' tells none ({error}).") from error
 
-    def read(self, index: int) -> Array:
+    def read(self, index: int, frames: slice = EVERY) -> Array:
         """One chunk of the file."""
-        return np.asarray(self._file.read("solution", index))
+        return np.asarray(self._file.read("solution", (index, EVERY, EVERY, frames)))
 
     def read_inputs(self, index: int) -> Array:
         """One chunk of the file."""
         return np.asarray(self._file.read("inputs", index))
 
+    def read_constants(self, index: int) -> Array:
+        """One chunk of the file."""
+        return np.asarray(self._file.read("constants", index))
 
-def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample]) -> None:
-    """Write the samples of these numbers, given one by one."""
-    datasets = {"solution": layout.shape} | ({"inputs": layout.input_shape} if layout.inputs else {})
+
+def write(
+    path: Path, layout: Layout, numbers: range, samples: Iterable[Sample | tuple[Array | None, Array]]
+) -> None:
+    """Write the samples of these numbers, given one by one, each a `Sample` or (inputs, solution)."""
+    datasets: dict[str, tuple[int, ...]] = {"solution": layout.shape}
+    datasets |= {"inputs": layout.input_shape} if layout.inputs else {}
+    datasets |= {"constants": layout.constant_shape} if layout.constants else {}
     with atomic_path(path) as temporary:
         check_space(temporary, 4 * len(numbers) * sum(int(np.prod(shape)) for shape in datasets.values()))
         with new_file(temporary) as file:
@@ -97,6 +121,12 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
             file.attrs["names"], file.attrs["inputs"] = list(layout.names), list(layout.inputs)
             file.attrs["geometry"] = json.dumps(layout.grid.geometry.to_dict())
             file.attrs["fingerprint"] = layout.fingerprint
+            if layout.constants:
+                file.attrs["constants"] = list(layout.constants)
+            if layout.units:
+                file.attrs["units"] = json.dumps(layout.units)
+            if layout.symmetries:
+                file.attrs["symmetries"] = list(layout.symmetries)
             file.attrs["first_sample"], file.attrs["num_samples"] = numbers.start, len(numbers)
             vectors = {"rows": layout.grid.rows, "columns": layout.grid.columns, "times": layout.times}
             for name, values in vectors.items():
@@ -106,10 +136,10 @@ def write(path: Path, layout: Layout, numbers: range, samples: Iterable[Sample])
                 made[name] = file.create_dataset(
                     name, (len(numbers), *one), **checked_storage((1, *one), "f4")
                 )
-            for i, (inputs, solution) in enumerate(samples):
-                made["solution"][i] = solution
-                if inputs is not None:
-                    made["inputs"][i] = inputs
+            for i, sample in enumerate(samples):
+                for name, values in Sample(*sample)._asdict().items():
+                    if values is not None:
+                        made[name][i] = values
 
 
 def check_space(path: Path, size: int) -> None:

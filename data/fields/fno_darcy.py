@@ -15,12 +15,12 @@ import torch
 
 from data.fields.foreign import require_shape, stamped, times_of
 from data.fields.geometry import Box
-from data.fields.layout import Array, Grid, Layout
+from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.fields.matlab import load, shapes_in
 from lab.errors import UserError
 
 
-class FnoDarcy:
+class FnoDarcy(Source):
     """Such a file, its first samples held in memory. A process that unpickles it reads it again."""
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
@@ -47,7 +47,7 @@ class FnoDarcy:
         """Whether the file is in this format."""
         return {"coeff", "sol"} <= set(shapes_in(path))
 
-    def read(self, index: int) -> Array:
+    def read(self, index: int, frames: slice = EVERY) -> Array:
         """The pressure."""
         return self._held[1][index][..., None, None]
 

@@ -16,14 +16,14 @@ import numpy.typing as npt
 import torch
 
 from data.fields.geometry import Box
-from data.fields.layout import Array, Grid, Layout
+from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.fields.matlab import load, shapes_in
 from data.hdf5 import REAL, Hdf5File
 from lab.errors import UserError
 from lab.files import fingerprint
 
 
-class FnoMatlab:
+class FnoMatlab(Source):
     """Such a file, its first samples and frames held in memory. A process that unpickles it reads it again."""
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
@@ -52,15 +52,11 @@ class FnoMatlab:
         square = file.dataset("u").shape[1] == file.dataset("u").shape[2]
         return "MATLAB_class" in file.dataset("u").attrs or ("t" in file and square)
 
-    def read(self, index: int) -> Array:
+    def read(self, index: int, frames: slice = EVERY) -> Array:
         """One sample from memory."""
         if self._u is None:
             self._u = self._load()
-        return self._u[index][..., None]
-
-    def read_inputs(self, index: int) -> Array:
-        """The initial fields of these files are not read."""
-        raise NotImplementedError
+        return self._u[index][..., frames, None]
 
     def _load(self) -> Array:
         read = _load_v73 if h5py.is_hdf5(self.path) else _load_v5

@@ -21,14 +21,9 @@ def names_in(path: Path) -> set[str]:
     return set(Hdf5File(path).file) if h5py.is_hdf5(path) else set()
 
 
-def require_two_dimensions(path: Path, dimensions: int) -> None:
-    """Fields have rows and columns here, no more and no less."""
-    if dimensions == 1:
-        raise UserError(
-            f"{path} holds fields on a line; only fields with two space dimensions are read so far: "
-            "give a file of those."
-        )
-    if dimensions != 2:
+def require_dimensions(path: Path, dimensions: int) -> None:
+    """Fields lie on a line or in a plane."""
+    if dimensions not in (1, 2):
         raise UserError(
             f"{path} holds fields with {dimensions} space dimensions, and two are the limit here; "
             "write plane slices of them, (sample, time, x, y), and give those."
@@ -72,4 +67,6 @@ def stamped(source: Source) -> Layout:
         content.append(source.read(index).tobytes().hex())
         if layout.inputs:
             content.append(source.read_inputs(index).tobytes().hex())
+        if layout.constants:
+            content.append(source.read_constants(index).tobytes().hex())
     return replace(layout, fingerprint=fingerprint(content))

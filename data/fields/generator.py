@@ -74,7 +74,7 @@ def _write(path: Path, layout: Layout, numbers: range, samples: Iterable[Array])
 def _divided(layout: Layout, sample: Array) -> file.Sample:
     if layout.static:
         given = len(layout.inputs)
-        return sample[..., 0, :given], sample[..., given:]
+        return file.Sample(sample[..., 0, :given], sample[..., given:])
     if layout.inputs:
-        return sample[..., 0, :], sample[..., 1:, :]
-    return None, sample
+        return file.Sample(sample[..., 0, :], sample[..., 1:, :])
+    return file.Sample(None, sample)

@@ -28,6 +28,8 @@ class Geometry(ABC):
     """A domain of rows and columns, and what its boundary implies."""
 
     kind: ClassVar[str]
+    axes: ClassVar[tuple[str, ...]] = ("x", "y")
+    """The axes along which there are points: x along rows, y along columns."""
 
     @property
     @abstractmethod
@@ -185,6 +187,54 @@ class Box(Geometry):
 
 
 @dataclass(frozen=True)
+class Line(Geometry):
+    """The unit interval, periodic or between walls, as a grid of one column: x along rows, points as those of a box."""
+
+    kind = "line"
+    axes = ("x",)
+    rows: Boundary = "periodic"
+
+    @property
+    def bounded(self) -> tuple[bool, bool]:
+        return self.rows == "walls", False
+
+    @property
+    def transforms(self) -> tuple[str, ...]:
+        return ("dst", "dct") if self.rows == "walls" else ()
+
+    @property
+    def symmetries(self) -> tuple[Move, ...]:
+        return ("mirror rows",) if self.rows == "walls" else ("mirror rows", "turn rows")
+
+    @property
+    def places(self) -> Regions:
+        return self._box.places
+
+    place = Box.place
+
+    def coordinates(self, rows: int, columns: int = 1) -> "tuple[Tensor, Tensor]":
+        return self._box.coordinates(rows, columns)
+
+    def positions(self, rows: "Tensor", columns: "Tensor") -> "Tensor":
+        return self._box.positions(rows, columns)
+
+    def features(self, rows: int, columns: int) -> "Tensor":
+        """Those of x alone."""
+        return self._box.features(rows, columns)[..., : 1 if self.rows == "walls" else 2]
+
+    def picture(self, field: "Tensor") -> "Tensor":
+        """x to the right."""
+        return field.T
+
+    def every(self, stride: int) -> tuple[slice, slice]:
+        return self._box.every(stride)[0], slice(None)
+
+    @property
+    def _box(self) -> Box:
+        return Box(self.rows, "periodic")
+
+
+@dataclass(frozen=True)
 class Sphere(Geometry):
     """The sphere: rows are colatitudes from north to south, columns longitudes from 0, both in radians."""
 
@@ -247,7 +297,7 @@ class Sphere(Geometry):
         return weights / weights.mean()
 
 
-KINDS: dict[str, type[Geometry]] = {"box": Box, "sphere": Sphere}
+KINDS: dict[str, type[Geometry]] = {"box": Box, "line": Line, "sphere": Sphere}
 
 
 def from_dict(stored: dict[str, Any]) -> Geometry:

@@ -33,11 +33,15 @@ def summary(fields: Fields) -> str:
         f"  kind      {'a map from input to answer' if fields.static else 'trajectories'}",
         f"  fields    {', '.join(fields.names)}",
         *([f"  inputs    {', '.join(fields.inputs)}"] if fields.inputs else []),
-        f"  grid      {rows} x {columns}",
+        *([f"  constants {', '.join(fields.constants)}"] if fields.constants else []),
+        f"  grid      {f'{rows} x {columns}' if 'y' in fields.geometry.axes else f'{rows} points on a line'}",
         f"  geometry  {fields.geometry}{unsaid}",
     ]
     if not fields.static:
-        lines.append(f"  frames    {fields.frames}, t = {float(times[0]):g} to {float(times[-1]):g}")
+        unit = f" {fields.units['time']}" if "time" in fields.units else ""
+        lines.append(f"  frames    {fields.frames}, t = {float(times[0]):g} to {float(times[-1]):g}{unit}")
+    if layout.symmetries:
+        lines.append(f"  keeps     {', '.join(layout.symmetries)}")
     if fields.parameters:
         given = ", ".join(f"{key} = {value}" for key, value in fields.parameters.items())
         lines.append(f"  given     {given}")
@@ -47,7 +51,7 @@ def summary(fields: Fields) -> str:
 def spread(fields: Fields) -> Table:
     """Mean, standard deviation and extremes of each field, of some samples."""
     chosen = sorted(set(np.linspace(0, len(fields) - 1, LOOKED_AT).round().astype(int).tolist()))
-    columns = [Column("field")]
+    columns = [Column("field"), *([Column("unit")] if fields.units else [])]
     columns += [Column(key, digits=4) for key in ("mean", "std", "min", "max")]
     table = Table(columns)
     some = np.stack([fields[i].double().flatten(0, 2).numpy() for i in chosen])
@@ -55,8 +59,12 @@ def spread(fields: Fields) -> Table:
     if fields.inputs:
         given = [fields.one(i).load_inputs()[0].double().flatten(0, 1).numpy() for i in chosen]
         groups.insert(0, (tuple(f"{name} (input)" for name in fields.inputs), np.stack(given)))
+    if fields.constants:
+        kept = [fields.one(i).load_constants()[0].double().flatten(0, 1).numpy() for i in chosen]
+        groups.append((tuple(f"{name} (constant)" for name in fields.constants), np.stack(kept)))
     for names, values in groups:
         for name, each in zip(names, np.moveaxis(values, -1, 0), strict=True):
             numbers = {key: float(getattr(each, key)()) for key in ("mean", "std", "min", "max")}
-            table.rows.append({"field": name, **numbers})
+            unit = fields.units.get(name.removesuffix(" (input)").removesuffix(" (constant)"))
+            table.rows.append({"field": name, "unit": unit, **numbers})
     return table

@@ -79,4 +79,4 @@ def find_shards(whole: Path) -> list[Path]:
 def _samples(shards: list[Source]) -> Iterator[file.Sample]:
     for shard in shards:
         for i in range(len(shard.samples)):
-            yield (shard.read_inputs(i) if shard.layout.inputs else None), shard.read(i)
+            yield file.Sample(shard.read_inputs(i) if shard.layout.inputs else None, shard.read(i))

@@ -1,9 +1,10 @@
 """What is known of fields beside their values: where the points lie, and what the fields are."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,10 @@ class Grid:
 
     @classmethod
     def of(cls, geometry: Geometry, rows: int, columns: int | None = None) -> "Grid":
-        """The usual grid of so many points."""
-        return cls(geometry, *geometry.coordinates(rows, rows if columns is None else columns))
+        """The usual grid of so many points; without a number of columns, as many as rows, or one of a line."""
+        if columns is None:
+            columns = rows if "y" in geometry.axes else 1
+        return cls(geometry, *geometry.coordinates(rows, columns))
 
     @property
     def resolution(self) -> tuple[int, int]:
@@ -60,6 +63,10 @@ class Layout:
         inputs: fields that are given apart from the frames: the input of a static problem, or the field at the time 0
             where the frames begin later.
         static: whether an input has one answer, instead of frames that follow each other.
+        constants: fields that are given with every frame and stay as they are: coefficients of the equation, and
+            numbers that a sample has, the same at every point. Those of a static problem are among its inputs.
+        units: the unit of each field, of `time`, and of the axes `x` and `y`, by name, where they are known.
+        symmetries: the moves that turn solutions into solutions, as a user writes them (see `options.Told.keeps`).
         parameters: everything that decided the numbers, by name.
         fingerprint: equal for two files exactly if sample i of one is sample i of the other.
         unsaid: the axes (x along rows, y along columns) of which the file does not say whether they are periodic;
@@ -72,6 +79,9 @@ class Layout:
     times: Tensor
     inputs: tuple[str, ...] = ()
     static: bool = False
+    constants: tuple[str, ...] = ()
+    units: dict[str, str] = field(default_factory=dict)
+    symmetries: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     unsaid: tuple[str, ...] = ()
@@ -86,8 +96,17 @@ class Layout:
         """The inputs of a sample: rows, columns, fields."""
         return *self.grid.resolution, len(self.inputs)
 
+    @property
+    def constant_shape(self) -> tuple[int, int, int]:
+        """The constants of a sample: rows, columns, fields."""
+        return *self.grid.resolution, len(self.constants)
 
-class Source(Protocol):
+
+EVERY = slice(None)
+"""All frames."""
+
+
+class Source(ABC):
     """A file of samples in some format. Every process opens it for itself; it can be pickled."""
 
     path: Path
@@ -95,10 +114,14 @@ class Source(Protocol):
     samples: range
     """The samples of the data set that the file holds; a shard does not begin with 0."""
 
-    def read(self, index: int) -> Array:
-        """The solution (row, column, frame, field) of the sample at this place in the file."""
-        ...
+    @abstractmethod
+    def read(self, index: int, frames: slice = EVERY) -> Array:
+        """The solution (row, column, frame, field) of the sample at this place in the file; of these frames alone."""
 
     def read_inputs(self, index: int) -> Array:
-        """Its inputs (row, column, field)."""
-        ...
+        """Its inputs (row, column, field); only asked for where the layout names any."""
+        raise NotImplementedError
+
+    def read_constants(self, index: int) -> Array:
+        """Its constants (row, column, field); only asked for where the layout names any."""
+        raise NotImplementedError

@@ -13,11 +13,11 @@ import torch
 
 from data.fields.file import OWN
 from data.fields.geometry import Box
-from data.fields.layout import Array, Grid, Layout
+from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.hdf5 import Hdf5File
 
 
-class OldNavierStokes:
+class OldNavierStokes(Source):
     """Such a file; its parameters are its attributes."""
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
@@ -48,9 +48,9 @@ class OldNavierStokes:
         file = Hdf5File(path)
         return "u" in file.names() and "fingerprint" in file.attribute_names()
 
-    def read(self, index: int) -> Array:
+    def read(self, index: int, frames: slice = EVERY) -> Array:
         """One chunk of the file."""
-        return np.asarray(self._file.read("u", index))[..., None]
+        return np.asarray(self._file.read("u", (index, EVERY, EVERY, frames)))[..., None]
 
     def read_inputs(self, index: int) -> Array:
         """One chunk of the file."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from data.fields.geometry import Boundary, Latitudes
-from lab.checks import at_least
+from lab.checks import above, at_least
 from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import datasets_dir
@@ -169,6 +169,13 @@ class Told:
     """Fields to keep, in this order, such as density,Vx; of plain arrays, the arrays to read."""
     axes: str = ""
     """Axes of plain arrays in their order, such as sample,x,y,time, where sample,time,x,y,field does not fit."""
+    time_step: float | None = None
+    """Time between frames, where the file does not tell their times."""
+    units: str = ""
+    """Units for tables and figures, such as time=s,height=m."""
+    keeps: str = ""
+    """Symmetries of the equation, which --symmetries trains with: mirror x, mirror y, turn x, turn y (shifts along a
+    periodic axis), transpose, half turn. Behind a colon, the fields that change their sign: mirror x:u,turn y."""
 
     def __post_init__(self) -> None:
         for flag, value in (("--periodic", self.periodic), ("--walls", self.walls)):
@@ -178,12 +185,21 @@ class Told:
             raise UserError(f"{min(both)} cannot be both --periodic and between --walls; give one of them.")
         if self.sphere is not None and (self.periodic or self.walls):
             raise UserError("--sphere says all of the boundary; leave out --periodic and --walls.")
+        if not all(name and unit for name, unit in self.unit_of.items()):
+            raise UserError(f"--units takes names and units, such as time=s,height=m, not {self.units!r}.")
+        above(self, 0, "time_step")
 
     @property
     def boundaries(self) -> dict[str, Boundary]:
         """The boundary of each axis that is told."""
         told: dict[str, Boundary] = dict.fromkeys(words(self.periodic), "periodic")
         return told | dict.fromkeys(words(self.walls), "walls")
+
+    @property
+    def unit_of(self) -> dict[str, str]:
+        """The units that are told, by name."""
+        parts = (word.partition("=") for word in words(self.units))
+        return {name.strip(): unit.strip() for name, _, unit in parts}
 
 
 def words(text: str) -> list[str]:

@@ -9,7 +9,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from data.fields.arrays import PlainArrays
+from data.fields.containers import is_zarr
 from data.fields.file import FieldsFile
+from data.fields.fno_burgers import FnoBurgers
 from data.fields.fno_darcy import FnoDarcy
 from data.fields.fno_matlab import FnoMatlab
 from data.fields.geometry import Geometry
@@ -27,6 +29,7 @@ FORMATS: tuple[Any, ...] = (
     OldFields,
     OldNavierStokes,
     FnoMatlab,
+    FnoBurgers,
     FnoDarcy,
     PdeBenchFlow,
     PdeBenchDarcy,
@@ -49,7 +52,7 @@ class Fields(Dataset[Tensor]):
         samples: the places in the file of these samples.
         frames: the number of frames of each.
         grid: where the points lie; its geometry is `geometry`.
-        problem, names, inputs, static, parameters, fingerprint: as in `data.fields.layout.Layout`.
+        problem, names, inputs, constants, static, units, parameters, fingerprint: as in `data.fields.layout.Layout`.
     """
 
     def __init__(
@@ -60,7 +63,8 @@ class Fields(Dataset[Tensor]):
         self.samples = range(len(source.samples)) if samples is None else samples
         self.frames = len(layout.times) if frames is None else frames
         self.problem, self.static, self.fingerprint = layout.problem, layout.static, layout.fingerprint
-        self.names, self.inputs, self.parameters = layout.names, layout.inputs, layout.parameters
+        self.names, self.inputs, self.constants = layout.names, layout.inputs, layout.constants
+        self.parameters, self.units = layout.parameters, layout.units
         self.grid: Grid = layout.grid if stride == 1 else layout.grid.every(stride)
         self.times = layout.times[: self.frames]
 
@@ -73,8 +77,33 @@ class Fields(Dataset[Tensor]):
         return len(self.samples)
 
     def __getitem__(self, index: int) -> Tensor:
+        return self.part(index, slice(self.frames))
+
+    def part(self, index: int, frames: slice) -> Tensor:
+        """Some frames of a sample, read without the others where the format allows it: (row, column, frame, field)."""
+        chosen = range(self.frames)[frames]
         with readable(self.path):
-            return self._checked(index, self.source.read(self.samples[index])[..., : self.frames, :])
+            values = self.source.read(self.samples[index], slice(chosen.start, chosen.stop))
+        return self._checked(index, values)
+
+    @property
+    def step_text(self) -> str:
+        """The time between frames as a person says it, " of 0.05 s"; nothing where frames are only counted."""
+        steps, unit = self.times.diff(), self.units.get("time", "")
+        if len(steps) == 0 or not steps.allclose(steps[0]) or (float(steps[0]) == 1 and not unit):
+            return ""
+        return f" of {float(steps[0]):g} {unit}".rstrip()
+
+    def labelled(self, name: str) -> str:
+        """The name of a field, with its unit where it is known: "height (m)"."""
+        return f"{name} ({self.units[name]})" if self.units.get(name) else name
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that all samples take at once."""
+        points = len(self.grid.rows) * len(self.grid.columns)
+        given = len(self.inputs) + len(self.constants)
+        return 4 * len(self) * points * (self.frames * len(self.names) + given)
 
     def load(self) -> Tensor:
         """All samples at once: (sample, row, column, frame, field)."""
@@ -96,6 +125,14 @@ class Fields(Dataset[Tensor]):
                 values[i] = self._checked(i, self.source.read_inputs(sample))
         return values
 
+    def load_constants(self) -> Tensor:
+        """All constants at once (sample, row, column, field); there may be none."""
+        values = torch.empty(len(self), *self.grid.resolution, len(self.constants))
+        for i, sample in enumerate(self.samples if self.constants else ()):
+            with readable(self.path):
+                values[i] = self._checked(i, self.source.read_constants(sample))
+        return values
+
     def split(self, num_train: int, num_test: int) -> tuple["Fields", "Fields"]:
         """The first `num_train` samples to train on and the last `num_test` to test on."""
         if num_train + num_test > len(self):
@@ -109,7 +146,11 @@ class Fields(Dataset[Tensor]):
 
     def one(self, index: int) -> "Fields":
         """One of the samples."""
-        return Fields(self.source, self.samples[index : index + 1], self.frames, self.stride)
+        return self.some(index, 1)
+
+    def some(self, start: int, count: int) -> "Fields":
+        """Up to so many of the samples, from one on."""
+        return Fields(self.source, self.samples[start : start + count], self.frames, self.stride)
 
     def every(self, stride: int) -> "Fields":
         """The same samples on a coarser grid, every `stride`-th point of this one."""
@@ -146,6 +187,7 @@ class Fields(Dataset[Tensor]):
             "grid": list(self.grid.resolution),
             "geometry": self.geometry.to_dict(),
             "fields": list(self.names),
+            **({"constants": list(self.constants)} if self.constants else {}),
         }
 
     def _checked(self, index: int, values: Array) -> Tensor:
@@ -164,7 +206,7 @@ def open_fields(
 ) -> Fields:
     """Open a file of any known format and check it; `num_samples` and `frames` keep the first so many."""
     path = Path(path)
-    if not path.is_file():
+    if not path.is_file() and not is_zarr(path):
         raise UserError(f"there is no file {path}; make or fetch it first, or give another path.")
     with readable(path):
         source = _source(path, num_samples, frames, told or Told())
@@ -176,8 +218,10 @@ def open_fields(
 
 
 def _source(path: Path, num_samples: int | None, frames: int | None, told: Told) -> Source:
-    kind = None if told.axes else next((kind for kind in FORMATS if kind.recognises(path)), None)
+    plain = told.axes or is_zarr(path)
+    kind = None if plain else next((kind for kind in FORMATS if kind.recognises(path)), None)
     # Among plain arrays --fields has chosen already.
     chosen = [] if kind is None else words(told.fields)
     source: Source = PlainArrays(path, told) if kind is None else kind(path, num_samples, frames)
-    return Retold(source, told, chosen) if told.sphere or told.boundaries or chosen else source
+    more = told.sphere, told.boundaries, told.units, told.keeps, told.time_step, chosen
+    return Retold(source, told, chosen) if any(more) else source

@@ -1,6 +1,7 @@
 """Look at a file of fields: a contact sheet, an animation, and a table of what the fields are like."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,10 @@ def show(config: ShowConfig, summary: Callable[[Fields, list[int]], Table] = siz
     frames = np.linspace(0, fields.frames - 1, count).round().astype(int).tolist()
     summary(chosen, frames).print()
     target = (config.out or config.file.parent) / f"{config.file.stem}.png"
-    pictures = [static_sheet(chosen, target) if fields.static else sheet(chosen, frames, target)]
-    if not fields.static:
+    line = fields.geometry.axes == ("x",)
+    drawing = line_sheet if line else static_sheet if fields.static else partial(sheet, frames=frames)
+    pictures = [drawing(chosen, path=target)]
+    if not fields.static and not line:
         pictures.append(animation(chosen, target.with_suffix(".gif")))
     say("wrote " + " and ".join(str(picture) for picture in pictures))
     return pictures
@@ -61,11 +64,12 @@ def sheet(fields: Fields, frames: list[int], path: Path) -> Path:
         for number, (row, (sample, field)) in enumerate(zip(axes, shown, strict=True)):
             limit = float(values[sample, ..., frames, field].abs().max())
             for panel, frame in zip(row, frames, strict=True):
-                title = f"t = {float(fields.times[frame]):g}" if number == 0 else ""
+                unit = fields.units.get("time", "")
+                title = f"t = {float(fields.times[frame]):g} {unit}".rstrip() if number == 0 else ""
                 picture = fields.geometry.picture(values[sample, ..., frame, field])
                 scale: dict[str, Any] = {"cmap": plot.FIELD_MAP, "vmin": -limit, "vmax": limit}
                 drawn = plot.show_image(panel, picture, title=title, **scale)
-            row[0].set_ylabel(fields.names[field], fontsize=8)
+            row[0].set_ylabel(fields.labelled(fields.names[field]), fontsize=8)
             figure.colorbar(drawn, ax=row, shrink=0.85, aspect=12, pad=0.01).ax.tick_params(labelsize=7)
         return plot.save(figure, path)
 
@@ -81,6 +85,34 @@ def static_sheet(fields: Fields, path: Path) -> Path:
                 figure.colorbar(drawn, ax=panel, shrink=0.85, aspect=12, pad=0.02).ax.tick_params(labelsize=7)
         axes[0, 0].set_ylabel(fields.inputs[0], fontsize=8)
         axes[1, 0].set_ylabel(fields.names[0], fontsize=8)
+        return plot.save(figure, path)
+
+
+def line_sheet(fields: Fields, path: Path) -> Path:
+    """One row for every field, one column for every sample: x to the right, time upwards; of a map, curves."""
+    values, x = fields.load(), fields.grid.rows.numpy()
+    inputs = fields.load_inputs() if fields.static else None
+    with plot.style():
+        names = fields.names if inputs is None else (*fields.inputs, *fields.names)
+        figure, axes = plot.figure(len(names), len(fields), width=2.2, height=1.5)
+        for j, name in enumerate(names):
+            axes[j, 0].set_ylabel(fields.labelled(name), fontsize=8)
+            for i, panel in enumerate(axes[j]):
+                if inputs is not None:
+                    given = len(fields.inputs)
+                    curve = inputs[i, :, 0, j] if j < given else values[i, :, 0, 0, j - given]
+                    panel.plot(x, curve.numpy())
+                    continue
+                field = values[i, :, 0, :, j].T.flip(0)
+                limit = float(field.abs().max())
+                scale: dict[str, Any] = {
+                    "cmap": plot.FIELD_MAP,
+                    "vmin": -limit,
+                    "vmax": limit,
+                    "aspect": "auto",
+                }
+                drawn = plot.show_image(panel, field, **scale)
+                figure.colorbar(drawn, ax=panel, shrink=0.85, aspect=12, pad=0.02).ax.tick_params(labelsize=7)
         return plot.save(figure, path)
 
 

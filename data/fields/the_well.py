@@ -7,10 +7,12 @@
     t0_fields/             scalars (trajectory, time, x, y)
     t1_fields/             vectors (trajectory, time, x, y, component)
     t2_fields/             tensors (trajectory, time, x, y, component, component)
+    scalars/               numbers
 
 The groups of fields name theirs in the attribute field_names. A field lacks the axes along which it does not vary, as
-its attributes sample_varying, time_varying and dim_varying say; it is repeated along them. An open boundary ends the
-domain like a wall.
+its attributes sample_varying, time_varying and dim_varying say; it is repeated along them. A field that does not vary
+in time, and a scalar that varies from trajectory to trajectory but not in time, is a constant. An open boundary ends
+the domain like a wall.
 """
 
 from itertools import product
@@ -20,21 +22,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from data.fields.foreign import (
-    length_of,
-    names_in,
-    require_shape,
-    require_two_dimensions,
-    stamped,
-    times_of,
-)
+from data.fields.foreign import length_of, names_in, require_dimensions, require_shape, stamped, times_of
 from data.fields.geometry import Box, Geometry, Sphere
-from data.fields.layout import Array, Grid, Layout
+from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.hdf5 import Hdf5File
 from lab.errors import UserError
 
 
-class TheWell:
+class TheWell(Source):
     """Such a file; components of vectors and tensors are fields of their own, `velocity_x`."""
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
@@ -45,7 +40,9 @@ class TheWell:
                 raise UserError(
                     f"{path} looks like a file of The Well but has no attribute {key}; fetch it again."
                 )
-        require_two_dimensions(path, int(known["n_spatial_dims"]))
+        if int(known["n_spatial_dims"]) != 2:
+            require_dimensions(path, int(known["n_spatial_dims"]))
+            raise UserError(f"{path} is a file of The Well on a line; of those, planes and spheres are read.")
         self._axes = [_text(axis) for axis in self._file.file["dimensions"].attrs["spatial_dims"]]
         require_shape(path, "spatial_dims", (len(self._axes),), (2,))
         self.samples = range(int(known["n_trajectories"]))
@@ -57,11 +54,10 @@ class TheWell:
             if f"t{order}_fields" in self._file
             for name in self._file.file[f"t{order}_fields"].attrs["field_names"]
         ]
-        names = [
-            "_".join([name, "".join(axes)]) if axes else name
-            for order, name in self._fields
-            for axes in product(self._axes, repeat=order)
-        ]
+        self._constants = [entry for entry in self._fields if not self._varies(*entry)]
+        self._fields = [entry for entry in self._fields if entry not in self._constants]
+        names, constants = self._named(self._fields), self._named(self._constants)
+        self._scalars = self._found_scalars()
         if not names:
             raise UserError(f"{path} names no fields in t0_fields, t1_fields or t2_fields; fetch it again.")
         parameters = {
@@ -85,6 +81,7 @@ class TheWell:
             names=tuple(names),
             grid=Grid.of(geometry, len(rows), len(columns)),
             times=times_of(times, len(times)),
+            constants=(*constants, *self._scalars),
             parameters=parameters,
             unsaid=unsaid,
         )
@@ -95,23 +92,56 @@ class TheWell:
         """Whether the file is in this format."""
         return {"dimensions", "t0_fields"} <= names_in(path)
 
-    def read(self, index: int) -> Array:
+    def read(self, index: int, frames: slice = EVERY) -> Array:
         """All fields of a trajectory."""
-        values = np.concatenate([self._read(order, name, index) for order, name in self._fields], axis=-1)
+        parts = [self._read(order, name, index, frames) for order, name in self._fields]
+        return self._northern(np.concatenate(parts, axis=-1))
+
+    def read_constants(self, index: int) -> Array:
+        """All constants of a trajectory."""
+        rows, columns = self.layout.grid.resolution
+        parts = [self._read(order, name, index, slice(1))[..., 0, :] for order, name in self._constants]
+        for name in self._scalars:
+            value = np.float32(self._file.read(f"scalars/{name}", index))
+            parts.append(np.full((rows, columns, 1), value, dtype=np.float32))
+        return self._northern(np.concatenate(parts, axis=-1))
+
+    def _northern(self, values: Array) -> Array:
         return np.flip(values, 0) if self._south_first else values
 
-    def read_inputs(self, index: int) -> Array:
-        """There are none."""
-        raise NotImplementedError
+    def _varies(self, order: int, name: str) -> bool:
+        """Whether a field changes with time."""
+        return bool(self._file.dataset(f"t{order}_fields/{name}").attrs.get("time_varying", True))
 
-    def _read(self, order: int, name: str, index: int) -> Array:
-        """A field of a trajectory as (row, column, frame, component)."""
+    def _found_scalars(self) -> list[str]:
+        """Numbers that trajectories differ in."""
+        about = self._file.file.get("scalars")
+        names = [] if about is None else [_text(name) for name in about.attrs.get("field_names", [])]
+        varying = {"sample_varying": True, "time_varying": False}
+        return [
+            name
+            for name in names
+            if all(bool(about[name].attrs.get(key, False)) == value for key, value in varying.items())
+            and about[name].shape == (len(self.samples),)
+        ]
+
+    def _named(self, entries: list[tuple[int, str]]) -> list[str]:
+        """The components of fields by name."""
+        return [
+            "_".join([name, "".join(axes)]) if axes else name
+            for order, name in entries
+            for axes in product(self._axes, repeat=order)
+        ]
+
+    def _read(self, order: int, name: str, index: int, chosen: slice) -> Array:
+        """Some frames of a field of a trajectory as (row, column, frame, component)."""
         path = f"t{order}_fields/{name}"
         about = self._file.dataset(path).attrs
         varies = [bool(about.get("time_varying", True)), *map(bool, about.get("dim_varying", (True, True)))]
-        values = np.asarray(self._file.read(path, index if about.get("sample_varying", True) else ()))
+        which = ((index,) if about.get("sample_varying", True) else ()) + ((chosen,) if varies[0] else ())
+        values = np.asarray(self._file.read(path, which))
         rows, columns, frames, _ = self.layout.shape
-        full = (frames, rows, columns, *(2,) * order)
+        full = (len(range(frames)[chosen]), rows, columns, *(2,) * order)
         there = [n for n, kept in zip(full[:3], varies, strict=True) if kept]
         require_shape(self.path, path, values.shape, (*there, *full[3:]))
         shape = [n if kept else 1 for n, kept in zip(full[:3], varies, strict=True)]

@@ -19,7 +19,7 @@ from data.knee.generate import protocol_attributes, scan_names, slab_rows, write
 from data.knee.scanner import Protocol, Scanner, write_scan
 from data.knee.tissue import ECHO_MS
 from data.scans.skm_tea.layout import scan_path
-from lab.errors import UserError
+from lab.errors import UserError, readable
 from lab.files import fingerprint
 from lab.paths import datasets_dir
 from lab.progress import Progress
@@ -81,13 +81,14 @@ def from_images(config: FromImagesConfig) -> Path:
 
 def read_images(path: Path, config: FromImagesConfig) -> Images:
     """Read magnitudes, crop zero-padding and trim the sides."""
-    if path.suffix == ".npz":
-        array, times, spacing = _read_npz(path, config.key)
-    elif path.name.endswith((".nii", ".nii.gz")):
-        array, spacing = _read_nifti(path)
-        times = None
-    else:
-        raise UserError(f"{path} is neither .npz nor .nii nor .nii.gz.")
+    with readable(path):
+        if path.suffix == ".npz":
+            array, times, spacing = _read_npz(path, config.key)
+        elif path.name.endswith((".nii", ".nii.gz")):
+            array, spacing = _read_nifti(path)
+            times = None
+        else:
+            raise UserError(f"{path} is neither .npz nor .nii nor .nii.gz.")
     if np.iscomplexobj(array) or not np.isfinite(array).all() or not array.any():
         raise UserError(f"{path} must hold finite, real magnitudes that are not all zero.")
     magnitudes = np.abs(array).astype(np.float32)

@@ -5,7 +5,7 @@ MM* factorisation
 Products of a Monarch matrix and the adjoint of another, the class MM*, contain convolutions and much else. Given such a
 matrix as a plain table of numbers, Algorithm 2 of the paper finds its three block-diagonal factors,
 
-.. math:: M = (P^T L_1 P) \, R \, (P^T L_2 P).
+    M = (Pᵀ L₁ P) R (Pᵀ L₂ P).
 
 The paper describes the algorithm and released no code for it; `factorize` is an open implementation. A real matrix gets
 real factors where it has them.

@@ -70,8 +70,8 @@ def train(model, steps=100):
 results = {"dense": (dense, *train(dense)), "Monarch, 4 blocks": (monarch, *train(monarch))}
 
 # %%
-# The Monarch model learns as quickly, with fewer parameters. At this width the products are too small to be much
-# faster; at 4096 they are twice as fast ([benchmarks](../benchmarks.md)).
+# The Monarch model learns nearly as quickly with fewer than half of the parameters. At this width the products are too
+# small to be faster; at 4096 they are twice as fast (see the page on speed).
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", width_ratios=(2, 1))
 for name, (_, losses, seconds) in results.items():

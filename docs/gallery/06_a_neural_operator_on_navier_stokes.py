@@ -49,7 +49,7 @@ for name, config in configs.items():
 
 # %%
 # Vorticity of a test flow after 2, 10 and 20 steps, and the error as the forecast goes on. Seconds of training on
-# twelve flows show the direction only: see [the results](../results/pde.md) for longer runs.
+# twelve flows say little about who is better: the results page has longer runs.
 
 steps, sample = (2, 10, 20), 0
 figure = plt.figure(figsize=(9.5, 5), layout="constrained")

@@ -3,9 +3,8 @@ Walls
 =====
 
 Water under pressure seeps through a porous medium between walls: Darcy's flow, whose pressure is zero on the boundary.
-The Fourier transform assumes that the domain is periodic, and pays for it at the walls. A Monarch operator on the same
-grid may start at the Fourier transform and learn what the boundary asks for, or start at the sine transform, which
-vanishes there.
+The Fourier transform assumes that the domain is periodic. A Monarch operator on the same grid may start at the Fourier
+transform and learn what the boundary asks for, or start at the sine transform, which vanishes there.
 """
 
 import matplotlib.pyplot as plt
@@ -52,7 +51,8 @@ for name, config in configs.items():
 
 # %%
 # The medium, the pressure, and where each operator errs. The curve on the right is the error against the distance from
-# the nearest wall. These are seconds of training: [the results](../results/walls-and-sphere.md) are of longer runs.
+# the nearest wall: in these seconds of training MNO from the DFT is ahead at the wall and FNO in the middle. After
+# minutes MNO is ahead in both; the results page has those runs.
 
 sample = 0
 wrong = {name: (answer - truth)[sample, :, :, 0, 0].abs() for name, answer in answers.items()}

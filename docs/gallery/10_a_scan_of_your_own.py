@@ -42,7 +42,7 @@ A = Sense(maps, sampled)
 zero_filled = A.adjoint(kspace)
 
 # %%
-# `A` is a linear operator, so iterative SENSE, conjugate gradients on :math:`A^H A x = A^H y`, is a few lines.
+# `A` is a linear operator, so iterative SENSE, conjugate gradients on (A^H A + damping) x = A^H y, is a few lines.
 
 
 def conjugate_gradients(b, iterations=12, damping=1e-3):

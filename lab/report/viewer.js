@@ -21,7 +21,7 @@ const range = (name, min, max, value, step = 1) =>
 function setUpViewer(section, viewer, number) {
   const methods = [...new Set(viewer.stacks.flatMap((stack) => Object.keys(stack.made)))];
   const state = {
-    stack: null, levels: {}, picture: 0, shown: new Set(methods), window: 0.8, level: 0.4, gain: 2,
+    stack: null, levels: {}, picture: 0, shown: new Set(methods), window: 0.8, level: 0.4, usual: [0.8, 0.4], gain: 2,
     zoom: { scale: 1, x: 0.5, y: 0.5 }, places: null, playing: null, flicker: { timer: null, second: false },
   };
   const isImage = viewer.kind === "image", isMap = viewer.kind === "map";
@@ -123,6 +123,7 @@ function setUpViewer(section, viewer, number) {
     panels.replaceChildren(panel("truth", viewer.truth, false), panel("flicker", "", false),
       ...visible().map((name) => panel(name, name, true)));
     panels.classList.toggle("map", state.stack.latitudes.length > 0);
+    panels.style.setProperty("--count", visible().length + 1);
     panels.querySelector("[data-name=flicker]").hidden = flicker.getAttribute("aria-pressed") === "false";
     draw();
   }
@@ -223,10 +224,13 @@ function setUpViewer(section, viewer, number) {
     const options = ["truth", ...Object.keys(found.made)];
     [first, second].forEach((select, at) => {
       const before = select.value;
-      select.replaceChildren(...options.map((name) => element("option", { value: name }, name)));
+      select.replaceChildren(...options.map((name) => element("option", { value: name }, name === "truth" ? viewer.truth : name)));
       select.value = options.includes(before) && before ? before : options[Math.min(at, options.length - 1)];
     });
-    if (isNew) chooseGain();
+    if (isNew) {
+      chooseGain();
+      chooseWindow();
+    }
     build();
     section.dataset.ready = "true";
   }
@@ -240,6 +244,18 @@ function setUpViewer(section, viewer, number) {
     }
     state.gain = Math.max(0, GAINS.filter((each) => each * most <= limit()).length - 1);
     gain.value = state.gain;
+  }
+
+  // All but the brightest two hundredth of an image is within the window.
+  function chooseWindow() {
+    const counts = new Uint32Array(LEVELS + 1), { truth } = state.levels;
+    for (const level of truth) counts[level]++;
+    let top = LEVELS;
+    for (let above = 0; top > 0 && above + counts[top] < truth.length / 200; top--) above += counts[top];
+    const window = Math.max(0.05, Math.min(1, 1.05 * value(top) / limit()));
+    Object.assign(state, { window, level: window / 2, usual: [window, window / 2] });
+    windowing.value = state.window;
+    levelling.value = state.level;
   }
 
   function show(picture) {
@@ -296,7 +312,7 @@ function setUpViewer(section, viewer, number) {
   windowing.addEventListener("input", () => setWindow(Number(windowing.value), state.level));
   levelling.addEventListener("input", () => setWindow(state.window, Number(levelling.value)));
   zoom.addEventListener("input", () => zoomTo(Number(zoom.value)));
-  reset.addEventListener("click", () => { setWindow(0.8, 0.4); zoomTo(1, 0.5, 0.5); });
+  reset.addEventListener("click", () => { setWindow(...state.usual); zoomTo(1, 0.5, 0.5); });
   for (const select of [first, second]) select.addEventListener("change", () => draw());
   flicker.addEventListener("click", switchFlicker);
 

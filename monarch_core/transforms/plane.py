@@ -211,7 +211,8 @@ class PlaneTransform(Transform):
     """The truncated transform of a plane and its way back, in the layout in which networks hold fields.
 
     Arguments:
-        grid: points (x, y); the way back leads to the points `out`, those of the grid by default.
+        grid: points (x, y); the way back leads to the points `out`, those of the grid by default. A line is (n, 1): the
+            transform is then that of x alone, with m modes.
         modes: m complex numbers along the axis transformed first and 2 m along the second (frequencies of both
             signs); or a number for x and one for y.
         start: where it begins, by name (`start_names()`), or a `Start`.
@@ -253,10 +254,10 @@ class PlaneTransform(Transform):
         self.learn: tuple[Learn, Learn] = _two(learn, "learn")
         self.groups = whole(groups, "the number of groups", least=1)
         self.shear: tuple[bool, bool] = _two(shear, "shear")
-        x_first = self._x_goes_first()
+        x_first = self.grid[1] == 1 or self._x_goes_first()
         a, b = (0, 1) if x_first else (1, 0)  # the axes in the order in which they are transformed
-        kept = self.modes[a], 2 * self.modes[b]
         sizes = [(self.grid[axis], self.out[axis]) for axis in (0, 1)]
+        kept = self.modes[a], 1 if sizes[b] == (1, 1) else 2 * self.modes[b]
         dtype = torch.get_default_dtype() if dtype is None else dtype
         make = partial(make_tables, self.start, groups=groups, dtype=dtype)
         second = make(self.learn[b], sizes[b], self.modes[b], first=False, lines=(kept[0], kept[0]))
@@ -318,7 +319,9 @@ class PlaneTransform(Transform):
             return self.start.stays_because
         if "per-point" in self.learn:
             return "its transform has a matrix for each row of its grid"
-        if any(points < 2 * modes for points, modes in zip(grid, self.modes, strict=True)):
+        if (grid[1] == 1) != (self.grid[1] == 1):
+            return "a transform of a line is none of a plane"
+        if any(1 < points < 2 * modes for points, modes in zip(grid, self.modes, strict=True)):
             return f"{max(self.modes)} modes need at least twice as many points"
         return None
 

@@ -150,10 +150,16 @@ def make_tables(
 
     lines: how many lines there are of the other axis, on the way forward and back: points if this axis goes first,
     frequencies if it goes second.
+
+    An axis of a single point, that across a line, has one mode and stays as it is.
     """
     n, out = sizes
     if learn not in get_args(Learn):
         raise ValueError(f"an axis learns as one of {', '.join(get_args(Learn))}; got {learn!r}.")
+    if sizes == (1, 1):  # across a line: one point, one mode, nothing to transform
+        one = torch.tensor([1.0, 0.0], dtype=torch.float64).view(1, 1, 1, 2)
+        there, back = (MatrixTable(one, "fixed", groups, False, dtype) for _ in range(2))
+        return there, back
     if 2 * modes > min(sizes):
         raise ValueError(f"{modes} modes need at least {2 * modes} points per side; there are {min(sizes)}.")
     if learn == "monarch":

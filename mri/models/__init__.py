@@ -79,6 +79,7 @@ MODELS = Registry(
             ),
         ),
         title="MCS",
+        versatile=True,
     ),
     Entry(
         "unet",
@@ -103,6 +104,7 @@ MODELS = Registry(
             Option("levels", int, 2, "Levels of each U-Net.", at_least=1),
         ),
         title="VarNet",
+        versatile=True,
     ),
     Entry(
         "modl",
@@ -116,6 +118,7 @@ MODELS = Registry(
             Option("layers", int, 5, "Convolutions of the network.", at_least=2),
         ),
         title="MoDL",
+        versatile=True,
     ),
     Entry(
         "dc-sense",

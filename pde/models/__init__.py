@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from data.fields.geometry import Box, Geometry, Sphere
+from data.fields.geometry import Box, Geometry, Line, Sphere
 from lab.errors import UserError
 from lab.registry import Entry, Option, Registry
 from pde.models.options import (
@@ -45,16 +45,15 @@ def _with_each_start(geometry: Geometry, **options: Any) -> Variants:
 def _mno_variants(geometry: Geometry) -> Variants:
     if not geometry.transforms:
         return {"": {}}
-    # The swap is FNO itself, but for its transforms, which learn.
-    swap = {"form": "grid", "start": "dft", "twin": "fno"}
-    return {**_with_each_start(geometry, form="grid"), "-swap": swap}
+    # The swap is FNO itself, but for its transforms, which learn. On a line there is one matrix to learn.
+    form = {"form": "separable" if isinstance(geometry, Line) else "grid"}
+    return {**_with_each_start(geometry, **form), "-swap": {**form, "start": "dft", "twin": "fno"}}
 
 
 def _fno_variants(geometry: Geometry) -> Variants:
-    special = (
-        {"-padded": {"padding": 0.125}} if any(geometry.bounded) else {"-transport": {"transport": True}}
-    )
-    return {"": {}, **special}
+    if any(geometry.bounded):
+        return {"": {}, "-padded": {"padding": 0.125}}
+    return {"": {}} if isinstance(geometry, Line) else {"": {}, "-transport": {"transport": True}}
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,18 @@ class OperatorEntry(Entry):
     """A model of this application.
 
     `variants` names the options with which it takes part in the table of a geometry, {suffix of the name: options};
-    `sphere` says that it only works on the sphere.
+    `sphere` says that it only works on the sphere, `lines` that it works on lines, too.
     """
 
     variants: Callable[[Geometry], Variants] = _as_it_is
     sphere: bool = False
+    lines: bool = False
+
+    def suits(self, geometry: Geometry) -> bool:
+        """Whether the model works on such a domain."""
+        if isinstance(geometry, Line):
+            return self.lines
+        return not self.sphere or isinstance(geometry, Sphere)
 
 
 MODELS = Registry(
@@ -79,6 +85,7 @@ MODELS = Registry(
         title="MNO",
         check=check_mno,
         variants=_mno_variants,
+        lines=True,
     ),
     OperatorEntry(
         "lfno",
@@ -88,6 +95,7 @@ MODELS = Registry(
         title="latent FNO",
         check=check_fixed,
         variants=lambda geometry: _with_each_start(geometry) if geometry.transforms else {"": {}},
+        lines=True,
     ),
     OperatorEntry(
         "fno",
@@ -107,6 +115,7 @@ MODELS = Registry(
         title="FNO",
         check=check_fixed,
         variants=_fno_variants,
+        lines=True,
     ),
     OperatorEntry(
         "ffno",
@@ -114,6 +123,7 @@ MODELS = Registry(
         "pde.models.ffno:FFNO",
         options=(WIDTH, MODES, DEPTH, EXPANSION, *PUBLISHED),
         title="F-FNO",
+        lines=True,
     ),
     OperatorEntry(
         "sfno",
@@ -146,7 +156,7 @@ def comparison(geometry: Geometry) -> dict[str, tuple[str, Mapping[str, Any]]]:
     return {
         f"{entry.name}{suffix}": (entry.name, options)
         for entry in MODELS.values()
-        if isinstance(entry, OperatorEntry) and not (entry.sphere and not isinstance(geometry, Sphere))
+        if isinstance(entry, OperatorEntry) and entry.suits(geometry)
         for suffix, options in entry.variants(geometry).items()
     }
 
@@ -154,6 +164,8 @@ def comparison(geometry: Geometry) -> dict[str, tuple[str, Mapping[str, Any]]]:
 def check_geometry(name: str, options: Mapping[str, Any], geometry: Geometry) -> None:
     """Refuse a model or an option that does not suit the geometry."""
     entry, padding = MODELS[name], options.get("padding")
+    if isinstance(geometry, Line):
+        _check_line(entry, options)
     harmonic = options.get("start") == "sht"
     if (harmonic or getattr(entry, "sphere", False)) and not isinstance(geometry, Sphere):
         flag = "--start sht" if harmonic else f"--model {name}"
@@ -173,17 +185,35 @@ def check_geometry(name: str, options: Mapping[str, Any], geometry: Geometry) ->
         raise UserError(f"--padding must be between 0 and 1, not {padding:g}.")
 
 
+def _check_line(entry: Entry, options: Mapping[str, Any]) -> None:
+    """Refuse what needs a plane."""
+    if not getattr(entry, "lines", False):
+        able = ", ".join(name for name, each in MODELS.items() if getattr(each, "lines", False))
+        raise UserError(
+            f"--model {entry.name} needs a plane, and the data lies on a line; take one of {able}."
+        )
+    planar = {"transport", "modes_y", "learn_y"} & {key for key, value in options.items() if value}
+    if options.get("form") in ("grid", "per-frequency"):
+        planar.add("form")
+    planar |= {key for key in ("learn_x",) if options.get(key) in ("per-frequency", "per-point")}
+    if planar:
+        key = min(planar)
+        shown = f"--{key.replace('_', '-')} {options[key]}".removesuffix(" True")
+        raise UserError(f"{shown} needs a plane, and the data lies on a line; leave it out.")
+
+
 def build(name: str, in_channels: int, grid: "Grid | Resolution", fields: int = 1, **options: Any) -> "Model":
     """The model called `name`, from (batch, x, y, in_channels) to (batch, x, y, fields).
 
     The channels are the fields of the frames that the model sees. `grid` is where the points lie; a number of points
-    per side, or (rows, columns), stands for a periodic box.
+    per side, or (rows, columns), stands for a periodic box, and (points, 1) for a periodic line.
     """
     from data.fields.layout import Grid
     from pde.models.parts.resolution import shown, sides
 
     if not isinstance(grid, Grid):
-        grid = Grid.of(Box(), *sides(grid))
+        rows, columns = sides(grid)
+        grid = Grid.of(Line() if columns == 1 else Box(), rows, columns)
     chosen = MODELS.settled(name, options)
     check_geometry(name, chosen, grid.geometry)
     make = MODELS[name].load()
@@ -208,6 +238,8 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
         found["padding"] = geometry.padding(options["padding"] or 0.0, grid.resolution)
     if options.get("start") == "sht" or (sphere and "start" not in options and "modes" in options):
         found["latitudes"] = geometry.latitudes
+    if options.get("latent") is not None and isinstance(geometry, Line):
+        found["latent"] = options["latent"], 1
     if "latent" in options and options["latent"] is None:
         # As many latitudes as the harmonics need, whatever the start, so that all starts have the same shapes.
         modes = max(options["modes"], options["modes_y"] or 0)

@@ -2,7 +2,7 @@
 
 from monarch_core import AxisTransform
 from pde.models.parts.coordinates import Coordinates
-from pde.models.parts.factorised import FactorisedOperator
+from pde.models.parts.factorised import FactorisedOperator, along_axes
 from pde.models.parts.resolution import Resolution, sides
 from pde.models.parts.transport import Transport
 
@@ -23,11 +23,8 @@ class FFNO(FactorisedOperator):
         coordinates: Coordinates | None = None,
         transport: Transport | None = None,
     ) -> None:
-        rows, columns = sides(resolution)
-        axes = (
-            AxisTransform(rows, modes),
-            AxisTransform(columns, modes),
-        )  # nothing to learn, so all layers share them
+        # There is nothing to learn in them, so all layers share them.
+        axes = along_axes(lambda _, points: AxisTransform(points, modes), sides(resolution))
         super().__init__(
             in_channels,
             resolution,

@@ -7,7 +7,7 @@ from monarch_core import AxisTransform, PlaneTransform
 from monarch_core.transforms.starts import Latitudes
 from monarch_core.transforms.tables import Learn
 from pde.models.parts.coordinates import Coordinates
-from pde.models.parts.factorised import FactorisedOperator
+from pde.models.parts.factorised import FactorisedOperator, along_axes
 from pde.models.parts.latent import LatentOperator, coarse
 from pde.models.parts.plain import PlainOperator
 from pde.models.parts.resolution import Resolution, sides
@@ -109,14 +109,11 @@ def mno(
                 "sheared coordinates belong to a transform of the plane; F-FNO goes axis by axis."
             )
 
-        def axes() -> tuple[AxisTransform, AxisTransform]:
-            x, y = (
-                AxisTransform(n, modes, start=start, learn=learned, groups=groups)
-                for n, learned in zip(fine, (along_x, along_y), strict=True)
-            )
-            return x, y
+        def axis(which: int, points: int) -> AxisTransform:
+            learned = (along_x, along_y)[which]
+            return AxisTransform(points, modes, start=start, learn=learned, groups=groups)
 
-        make = once_if_shared(axes)
+        make = once_if_shared(lambda: along_axes(axis, fine))
         operator = FactorisedOperator(
             in_channels, resolution, width, modes, depth, expansion, make, **surroundings
         )

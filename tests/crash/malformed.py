@@ -28,6 +28,12 @@ class Bomb:
 
 def damages(path: Path) -> Iterator[tuple[str, Damage]]:
     """Every way in which this valid file is made wrong, with words for it."""
+    if path.is_dir():  # a format of many files
+        for part in sorted(each for each in path.rglob("*") if each.is_file()):
+            name = part.relative_to(path)
+            for label, damage in damages(part):
+                yield f"{name}: {label}", lambda path, name=name, damage=damage: damage(path / name)
+        return
     yield from WHOLE.items()
     if h5py.is_hdf5(path):
         yield from hdf5(path)

@@ -91,7 +91,7 @@ def killed_parents(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
     tries = {
         f"{SLOW_FLOW} --workers 2 --out x.h5": 3,
         f"{SLOW_KNEES} --jobs 2": 3,
-        f"{LONG_DEMO} --num-workers 2": 3,
+        f"{LONG_DEMO} --num-workers 2 --epoch-steps 100000": 3,
     }
     for words, least in tries.items():
         for number in (signal.SIGKILL, signal.SIGTERM):

@@ -60,7 +60,10 @@ def mutation(seed: str) -> Callable[[Path], None]:
     """Change some bytes of a file: bits, bytes, numbers, blocks, its length."""
 
     def damage(path: Path) -> None:
-        rng, content = random.Random(seed), bytearray(path.read_bytes())
+        rng = random.Random(seed)
+        if path.is_dir():
+            path = rng.choice(sorted(each for each in path.rglob("*") if each.is_file()))
+        content = bytearray(path.read_bytes())
         for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
             _mutate(rng, content)
         path.write_bytes(content)

@@ -22,7 +22,7 @@ from data.fields.options import Told
 from data.scans import reader as scans_reader
 from lab import cli
 from tests.crash.trial import run_command
-from tests.data import mri_files, test_field_formats, test_foreign_formats
+from tests.data import field_files, mri_files, test_field_formats
 
 Read = Callable[[Path], Any]
 
@@ -158,7 +158,7 @@ def _foreign() -> list[Specimen]:
     """The writers of foreign formats."""
     return [
         Specimen(f"fields: {name}", lambda _, folder, write=write: write(folder)[0], read_fields)
-        for name, (write, _) in test_foreign_formats.WRITERS.items()
+        for name, (write, _) in field_files.WRITERS.items()
     ]
 
 

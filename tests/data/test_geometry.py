@@ -20,7 +20,7 @@ def test_a_geometry_survives_json(geometry: Geometry) -> None:
 
 
 def test_an_unknown_geometry_is_one_sentence() -> None:
-    with pytest.raises(UserError, match="known are box, sphere"):
+    with pytest.raises(UserError, match="known are box, line, sphere"):
         from_dict({"kind": "torus"})
 
 

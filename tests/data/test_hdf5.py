@@ -200,7 +200,7 @@ def test_a_flipped_bit_anywhere_changes_no_number_in_silence(tmp_path):
             assert (found.fingerprint, found.geometry) == (wanted.fingerprint, wanted.geometry)
         except UserError:
             refused += 1
-    assert refused > 50, "free space in the file is all that may change unnoticed"
+    assert refused > 30, "free space in the file is all that may change unnoticed"
 
 
 def test_files_without_checksums_are_read_as_before(tmp_path):

@@ -4,10 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lab.config import defaults
 from lab.demo.config import TrainConfig
-from lab.runs import FinishedRun, Row, rows
+from lab.errors import UserError
+from lab.files import write_json, write_text
+from lab.runs import FinishedRun, Row, finished_runs, rows
 
 
 def made(folder: str = "run", fingerprint: str = "f", **changed: Any) -> FinishedRun:
@@ -78,3 +81,24 @@ def test_an_option_unknown_to_an_older_run_had_its_default(value):
 def test_a_row_knows_its_options():
     row = Row("monarch", (made(lr=0.3),))
     assert row.config["lr"] == 0.3
+
+
+def stored(folder: Path, **changed: Any) -> Path:
+    write_json(folder / "one" / "manifest.json", {"status": "finished", "data": None, "hardware": {}})
+    options = defaults(TrainConfig, "monarch") | changed
+    write_text(folder / "one" / "config.yaml", yaml.safe_dump(options))
+    return folder
+
+
+def test_a_finished_run_is_found_as_it_was_stored(tmp_path):
+    (run,) = finished_runs(TrainConfig, stored(tmp_path, lr=1, epoch_steps=None))
+    assert (run.name, run.model, run.seed) == ("one", "monarch", 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"seed": 10**400}, {"seed": None}, {"size": []}, {"noise": None}, {"model": 3}, {"epochs": True}],
+)
+def test_a_finished_run_with_an_impossible_option_is_named(tmp_path, wrong):
+    with pytest.raises(UserError, match=rf"config\.yaml: {next(iter(wrong))} is "):
+        finished_runs(TrainConfig, stored(tmp_path, **wrong))

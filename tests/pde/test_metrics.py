@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from data.fields.geometry import Box, Sphere
+from data.fields.geometry import Box, Line, Sphere
 from data.fields.layout import Grid
+from data.fields.spectrum import shell_energies
 from monarch_core.transforms.sphere import quadrature
 from pde.metrics import (
     correlation_per_frame,
     correlation_time,
+    error_by_band,
     error_by_region,
     error_per_frame,
     error_profile,
     relative_error,
+    sample_metrics,
     squares_by_point,
 )
 
@@ -81,6 +84,59 @@ def test_a_coarse_grid_may_have_no_point_in_a_region() -> None:
     found = error_by_region(torch.ones(4, 4), Grid.of(WALLS, 4))
     assert found["within 1/16 of a wall"] is None
     assert found["1/16 to 1/4"] == pytest.approx(1.0)
+
+
+def pdebench(prediction: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:
+    """PDEBench's scores by loops over samples, frames, fields and frequencies; a line has one column."""
+    samples, rows, columns, frames, fields = truth.shape
+    line, found = columns == 1, dict.fromkeys(("rmse", "nrmse", "boundary"), 0.0)
+    half = (rows // 2 + 1) if line else min(rows, columns) // 2
+    shells = torch.zeros(half, frames, fields, dtype=torch.float64)
+    for i in range(samples):
+        for t in range(frames):
+            for f in range(fields):
+                true, wrong = truth[i, ..., t, f], prediction[i, ..., t, f] - truth[i, ..., t, f]
+                found["rmse"] += float((wrong**2).mean().sqrt())
+                found["nrmse"] += float((wrong**2).mean().sqrt() / (true**2).mean().sqrt())
+                ends = float((wrong[0] ** 2 + wrong[-1] ** 2).sum())
+                sides = 0.0 if line else float((wrong[:, 0] ** 2 + wrong[:, -1] ** 2).sum())
+                count = 2 if line else 2 * rows + 2 * columns
+                found["boundary"] += ((ends + sides) / count) ** 0.5
+                waves = torch.fft.fft2(wrong).abs() ** 2
+                for k in range(rows // 2 + 1 if line else rows // 2):
+                    for l in range(1 if line else columns // 2):
+                        if (shell := int((k * k + l * l) ** 0.5)) < half:
+                            shells[shell, t, f] += waves[k, l] / samples
+    found = {name: total / (samples * frames * fields) for name, total in found.items()}
+    roots = shells.sqrt() / (rows * columns)
+    bands = {"low": roots[:4], "middle": roots[4:12], "high": roots[12:]}
+    return found | {name: float(band.mean()) for name, band in bands.items()}
+
+
+@pytest.mark.parametrize("shape", [(3, 26, 30, 2, 2), (3, 32, 1, 2, 2)])
+def test_scores_are_those_of_pdebench_and_the_well(shape: tuple[int, ...]) -> None:
+    truth = torch.randn(shape, dtype=torch.float64) + 0.3
+    prediction = truth + 0.1 * torch.randn(shape, dtype=torch.float64)
+    grid = Grid.of(Line() if shape[2] == 1 else Box(), *shape[1:3])
+    ours = sample_metrics(prediction, truth, grid)
+    means = {name: float(values.mean()) for name, values in ours.items()}
+    bands = error_by_band(shell_energies(prediction - truth).mean(0), shape[1] * shape[2])
+    for name, expected in pdebench(prediction, truth).items():
+        assert (means | bands)[name] == pytest.approx(expected, rel=1e-10), name
+    square, spread = (prediction - truth).square().mean((1, 2)), truth.flatten(1, 2).std(1)
+    assert means["vrmse"] == pytest.approx(float((square / (spread**2 + 1e-7)).sqrt().mean()), rel=1e-9)
+    assert ours["maximum"].tolist() == [
+        (a - b).abs().max().item() for a, b in zip(prediction, truth, strict=True)
+    ]
+
+
+def test_scores_of_a_sphere_are_integrals_and_have_no_boundary() -> None:
+    grid = Grid.of(Sphere(), 12, 24)
+    height = torch.cos(grid.rows).view(1, 12, 1, 1, 1).expand(1, 12, 24, 1, 1).double()
+    found = sample_metrics(2 * height, height, grid)
+    assert float(found["rmse"]) == pytest.approx(3**-0.5, rel=1e-6)
+    assert float(found["nrmse"]) == pytest.approx(1.0, rel=1e-6)
+    assert "boundary" not in found
 
 
 def test_correlation_is_pearsons_of_each_frame() -> None:

@@ -6,15 +6,18 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from data.fields.options import Told
-from data.fields.reader import open_fields
+from data.fields.reader import Fields, open_fields
 from lab.cli import run
 from lab.files import read_json
 from pde.predictor import load
-from pde.problems import own_problem
+from pde.problems import PROBLEMS, own_problem
 from pde.train import train
+from tests.data.field_files import LINES, WRITERS, boundary
 
+ONE_EACH = ["--num-train", "1", "--num-val", "1", "--num-test", "1"]
 SIZE = ["--num-train", "4", "--num-val", "2", "--num-test", "2", "--width", "4", "--modes", "3"]
 
 
@@ -42,11 +45,9 @@ def maps(tmp_path: Path) -> Path:
     return tmp_path / "maps.h5"
 
 
-@pytest.mark.parametrize("boundary", [("--periodic", "x,y"), ("--periodic", "x", "--walls", "y")])
-def test_trajectories_go_from_arrays_to_figures(
-    train_own, evaluation, trajectories, workplace, capsys, boundary
-):
-    assert train_own("--data", trajectories, *boundary, "--frames-in", "2", "--name", "a") == 0
+@pytest.mark.parametrize("told", [("--periodic", "x,y"), ("--periodic", "x", "--walls", "y")])
+def test_trajectories_go_from_arrays_to_figures(train_own, evaluation, trajectories, workplace, capsys, told):
+    assert train_own("--data", trajectories, *told, "--frames-in", "2", "--name", "a") == 0
     said = capsys.readouterr().out
     assert "fields    height, speed" in said
     assert "grid      12 x 16" in said
@@ -125,3 +126,87 @@ def test_mistakes_are_one_sentence(train_own, trajectories, workplace, capsys, w
 def test_own_data_needs_a_file(train_own, capsys):
     assert train_own() == 2
     assert "--problem own needs --data" in capsys.readouterr().err
+
+
+def command(*words: object) -> int:
+    """`python -m pde.train` in seconds, without a problem."""
+    usual = ["--preset", "smoke", "--width", "4", "--modes", "3", "--threads", "1"]
+    return run("python -m pde.train", {"": train}, [*usual, *map(str, words)])
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_format_is_trained_on_and_evaluated_without_a_problem(kind, workplace, evaluation, capsys):
+    path, _ = WRITERS[kind][0](workplace)
+    known = open_fields(path)
+    told = boundary(kind) if known.source.layout.unsaid else []
+    assert command("--data", path, *told, *ONE_EACH, "--model", "fno", "--name", "a") == 0, (
+        capsys.readouterr().err
+    )
+    config = read_json(workplace / "runs" / "pde" / "a" / "manifest.json")["config"]
+    assert config["problem"] == (known.problem if known.problem in PROBLEMS and not told else "own")
+    assert evaluation("--figures", "false") == 0
+    table = (workplace / "runs" / "pde" / "results" / "metrics.csv").read_text()
+    assert table.splitlines()[0].startswith("model,rmse,nrmse,vrmse,boundary,maximum,low,middle,high")
+
+
+@pytest.mark.parametrize("model", ["mno", "ffno"])
+@pytest.mark.parametrize("kind", ["line", "line map"])
+def test_lines_are_drawn(kind, model, workplace, evaluation):
+    assert kind in LINES
+    path, _ = WRITERS[kind][0](workplace)
+    assert command("--data", path, "--periodic", "x", *ONE_EACH, "--model", model, "--name", "a") == 0
+    assert evaluation() == 0
+    results = workplace / "runs" / "pde" / "results"
+    assert (results / f"{path.stem}_sample0.png").is_file()
+    assert not list(results.glob("*.gif"))
+    assert (results / "report.html").is_file()
+
+
+def test_symmetries_that_the_data_declares_are_trained_with(workplace, capsys):
+    path, _ = WRITERS["zarr"][0](workplace)
+    assert command("--data", path, *ONE_EACH, "--symmetries", "--name", "a") == 0
+    assert "keeps     mirror x, turn y" in capsys.readouterr().out
+    path, _ = WRITERS["line"][0](workplace)
+    words = ("--data", path, "--periodic", "x", *ONE_EACH, "--symmetries")
+    assert command(*words) == 2
+    assert "--symmetries: none are known for own" in capsys.readouterr().err
+    assert command(*words, "--keeps", "mirror x:u,turn x", "--name", "b") == 0
+
+
+def test_constants_reach_the_network(workplace):
+    path, _ = WRITERS["line"][0](workplace)
+    assert command("--data", path, "--periodic", "x", *ONE_EACH, "--name", "a") == 0
+    predictor = load(workplace / "runs" / "pde" / "a" / "weights.safetensors")
+    assert (predictor.constants, predictor.net.in_channels) == (2, 3)
+    given = torch.randn(2, 8, 1, 1, 3)
+    other = given.clone()
+    other[..., 2] += 1.0
+    first, second = predictor.predict(given, 3), predictor.predict(other, 3)
+    assert first.shape == (2, 8, 1, 3, 1)
+    assert not torch.allclose(first, second)
+
+
+def test_reading_on_demand_trains_the_same_model(workplace, monkeypatch):
+    """Frame by frame from the file, and never more of it at a time than two frames or one sample."""
+    path, values = WRITERS["forced"][0](workplace)
+    words = ("--data", path, "--periodic", "x,y", *ONE_EACH)
+    assert command(*words, "--name", "held") == 0
+    sizes = []
+    whole = Fields._checked
+    monkeypatch.setattr(
+        Fields, "_checked", lambda self, i, read: (sizes.append(read.size), whole(self, i, read))[1]
+    )
+    monkeypatch.setattr(
+        Fields, "load", lambda self: pytest.fail("all samples were read") if len(self) > 1 else one(self)
+    )
+    assert command(*words, "--memory-gb", "0", "--name", "read") == 0
+    assert max(sizes) == values[0].size
+    held, read = (
+        load(workplace / "runs" / "pde" / name / "weights.safetensors") for name in ("held", "read")
+    )
+    for key, value in held.state_dict().items():
+        assert torch.allclose(read.state_dict()[key], value, atol=1e-4), key
+
+
+def one(fields: Fields) -> torch.Tensor:
+    return fields[0][None]

@@ -14,8 +14,8 @@ class Coordinates:
     """Channels that tell a network where a point is.
 
     Kinds:
-        plain: x and y from 0 to 1, the last point at 1, as published for FNO. On a periodic axis this has a seam, and
-            a finer grid has other values at the same points.
+        plain: x and y from 0 to 1 (on a line x), the last point at 1, as published for FNO. On a periodic axis this has
+            a seam, and a finer grid has other values at the same points.
         geometry: what fits the domain: sine and cosine of a periodic axis, the coordinate between walls, the
             three Cartesian coordinates of a point on a sphere.
         diagonal: sine and cosine of x + y, for a flow on the torus whose forcing depends on x + y alone; shifts along
@@ -58,4 +58,4 @@ class Coordinates:
             phase = 2 * torch.pi * (x[:, None] + y)
             return torch.stack((phase.sin(), phase.cos()), -1)
         x, y = (torch.linspace(0, 1, n, dtype=torch.float64) for n in (rows, columns))
-        return torch.stack(torch.meshgrid(x, y, indexing="ij"), -1)
+        return torch.stack(torch.meshgrid(x, y, indexing="ij"), -1)[..., : len(self.geometry.axes)]

@@ -1,6 +1,7 @@
 """F-FNO's architecture, open to any transform of an axis."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Self, cast
 
 import torch
@@ -15,7 +16,13 @@ from pde.models.parts.resolution import Resolution
 from pde.models.parts.spectral import SpectralOperator
 from pde.models.parts.transport import Transport
 
-Axes = tuple[AxisTransform, AxisTransform]
+Axes = Sequence[AxisTransform]
+"""One transform for each axis that has more than one point: of x and y, or of the x of a line."""
+
+
+def along_axes(make: Callable[[int, int], AxisTransform], resolution: tuple[int, int]) -> Axes:
+    """The transforms `make(axis, points)` of the axes of a grid."""
+    return [make(axis, points) for axis, points in enumerate(resolution) if points > 1]
 
 
 class FactorisedLayer(nn.Module):
@@ -26,13 +33,14 @@ class FactorisedLayer(nn.Module):
         self.axes = nn.ModuleList(axes)
         # Xavier's normal numbers, as published: variance 2 / (fan in + fan out) per real number.
         std = (2.0 / (2 * width * modes * 2)) ** 0.5
-        self.weight = nn.Parameter(std * torch.randn(2, modes, width, width, 2))
+        self.weight = nn.Parameter(std * torch.randn(len(axes), modes, width, width, 2))
         self.feed_forward = PointwiseNet(width, expansion * width, width, "relu")
 
     def forward(self, x: Tensor) -> Tensor:
-        along_x = self._along(x.permute(3, 0, 2, 1), 0).permute(1, 3, 2, 0)
-        along_y = self._along(x.permute(3, 0, 1, 2), 1).permute(1, 2, 3, 0)
-        y: Tensor = x + self.feed_forward(along_x + along_y)
+        along = self._along(x.permute(3, 0, 2, 1), 0).permute(1, 3, 2, 0)
+        if len(self.axes) > 1:
+            along = along + self._along(x.permute(3, 0, 1, 2), 1).permute(1, 2, 3, 0)
+        y: Tensor = x + self.feed_forward(along)
         return y
 
     def _along(self, x: Tensor, which: int) -> Tensor:
@@ -43,9 +51,9 @@ class FactorisedLayer(nn.Module):
 
     def flops(self) -> int:
         """Real operations of the transforms and the modes, on one field."""
-        x, y = cast(Axes, tuple(self.axes))
-        width = self.weight.shape[2]
-        return x.flops(width, lines=y.n) + y.flops(width, lines=x.n)
+        axes = cast(Axes, list(self.axes))
+        points, width = prod(axis.n for axis in axes), self.weight.shape[2]
+        return sum(axis.flops(width, lines=points // axis.n) for axis in axes)
 
 
 class FactorisedOperator(SpectralOperator):
@@ -85,6 +93,7 @@ class FactorisedOperator(SpectralOperator):
     def resampled(self, resolution: Resolution) -> Self:
         super().resampled(resolution)
         for layer in cast(list[FactorisedLayer], list(self.layers)):
-            axes = zip(cast(Axes, tuple(layer.axes)), self.resolution, strict=True)
+            points = [n for n in self.resolution if n > 1]
+            axes = zip(cast(Axes, list(layer.axes)), points, strict=True)
             layer.axes = nn.ModuleList(axis.resampled(n) for axis, n in axes)
         return self

@@ -128,8 +128,9 @@ def coarse(resolution: tuple[int, int], modes: Resolution, sphere: bool = False)
 
     The harmonics of a sphere have degrees up to 3 `modes` - 2 and need more latitudes than that.
 
-    >>> coarse((64, 128), 12), coarse((32, 32), 12), coarse((64, 128), 12, sphere=True)
-    ((32, 64), (24, 24), (36, 64))
+    >>> coarse((64, 128), 12), coarse((32, 32), 12), coarse((64, 128), 12, sphere=True), coarse((64, 1), 12)
+    ((32, 64), (24, 24), (36, 64), (32, 1))
     """
     (rows, columns), (along_x, along_y) = resolution, sides(modes)
-    return max(rows // 2, 2 * along_x + (along_y if sphere else 0)), max(columns // 2, 2 * along_y)
+    across = 1 if columns == 1 else max(columns // 2, 2 * along_y)
+    return max(rows // 2, 2 * along_x + (along_y if sphere else 0)), across

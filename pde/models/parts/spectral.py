@@ -86,12 +86,14 @@ class SpectralOperator(Model):
         if any(self.padding):
             return "its padding is a number of points"
         rows, columns = sides(resolution)
+        if (columns == 1) != (self.resolution[1] == 1):
+            return "a model of a line is none of a plane"
         apart = set() if self.transport is None else set(self.transport.modules())
         for module in (module for module in self.modules() if module not in apart):
             if isinstance(module, PlaneTransform):
                 reason = module.not_resampled_because((rows, columns))
             elif isinstance(module, AxisTransform):
-                reason = module.not_resampled_because(min(rows, columns))
+                reason = module.not_resampled_because(min(n for n in (rows, columns) if n > 1))
             else:
                 continue
             if reason:
