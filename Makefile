@@ -31,6 +31,7 @@ demo: $(STAMP) ## Run both applications small: data, training, tables, figures
 	$(BIN)/python -m pde.train $(PDE_DEMO) --model fno --name fno
 	$(BIN)/python -m pde.eval
 	$(BIN)/python -m mri.train $(MRI_DEMO) --model msense --name msense
+	$(BIN)/python -m mri.train $(MRI_DEMO) --model mcs --name mcs
 	$(BIN)/python -m mri.train $(MRI_DEMO) --model unet --name unet
 	$(BIN)/python -m mri.eval
 	@echo "The U-Net, with its 7.8 million parameters, learns too little from two scans and a minute to beat plain SENSE."
