@@ -94,7 +94,8 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     if config.figures:
         written += figures(results, scans[0], mask, folder, scans[0].origin)
         path = folder / "report.html"
-        written.append(write(results, list(tables.values()), scans, mask, data, path))
+        t2 = config if config.t2 else None
+        written.append(write(results, list(tables.values()), scans, mask, data, path, t2))
     if config.export == "nifti":
         written += export(results, scans, mask, folder / "volumes")
     say_written(folder, written)

@@ -11,11 +11,14 @@ from lab import report
 from lab.manifest import command_line
 from lab.report import Page, Stack, Viewer
 from lab.table import Table
+from mri.config import T2Options
 from mri.metrics import METRICS
 from mri.models import MODELS
 from mri.predictor import target
 from mri.sampling import evaluation_masks
 from mri.scores import Result
+from mri.t2 import t2_of
+from mri.t2_results import reconstructed_t2
 
 SCANS, SLICES = 3, 8
 """Test scans to look through, and slices of each, spread evenly over its middle half."""
@@ -28,16 +31,16 @@ def write(
     kind: Kind,
     data: str,
     path: Path,
-    quantities: Sequence[Viewer] = (),
+    t2: T2Options | None = None,
 ) -> Path:
-    """The page; `data` says what the scans are. `quantities` are viewers of what was computed from the images, such as
-    T2: `Viewer(kind="map")`, whose stacks have a unit and are NaN where nothing was computed."""
+    """The page; `data` says what the scans are. With the timing of their two echoes, maps of T2 are on it too."""
+    maps = [] if t2 is None else [_t2_viewer(results, scans, kind, t2)]
     page = Page(
         title="MRI reconstruction",
         compared=", ".join(dict.fromkeys(_label(result) for result in results)),
         data=f"{data}; {kind} sampling.",
         tables=tables,
-        viewers=[_viewer(results, scans[:SCANS], kind), *quantities],
+        viewers=[_viewer(results, scans[:SCANS], kind), *maps],
         runs={_label(result): result.runs for result in results if result.runs},
         command=command_line(),
     )
@@ -78,6 +81,23 @@ def _stacks(results: Sequence[Result], scan: Scan, acc: float, kind: Kind) -> It
             notes={name: METRICS[metric].shown(score) for name, score in scores.items()},
             aspect=scan.voxel_spacing[1] / scan.voxel_spacing[2],
         )
+
+
+def _t2_viewer(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, t2: T2Options) -> Viewer:
+    """Maps of T2 of the same slices, of scans with two echoes."""
+    shown = [scan for scan in scans if scan.num_echoes == 2][:SCANS]
+    stacks = []
+    for scan in shown:
+        slices = middle_slices(scan)
+        truth = t2_of([target(scan, echo)[slices] for echo in range(2)], scan, t2)
+        for acc in sorted({result.acc for result in results}):
+            here = [result for result in results if result.acc == acc]
+            made = {_label(result): reconstructed_t2(result, scan, kind, t2, slices) for result in here}
+            choice = {"scan": scan.scan_id, "acceleration": f"{acc:g}"}
+            aspect = scan.voxel_spacing[1] / scan.voxel_spacing[2]
+            stacks.append(Stack(choice, truth, made, aspect=aspect, unit="ms"))
+    labels = [str(at + 1) for at in middle_slices(shown[0])]
+    return Viewer("T2", "map", "slice", stacks, labels, truth="full sampling")
 
 
 def _label(result: Result) -> str:

@@ -74,7 +74,7 @@ def _errors(result: Result, scan: Scan, kind: Kind, options: T2Options, folder: 
     key = [VERSION, "t2", weights, scan.file_key, result.acc, kind, asdict(_only_t2(options))]
 
     def compute() -> list[dict[str, Any]]:
-        found = _reconstructed(result, scan, kind, options)
+        found = reconstructed_t2(result, scan, kind, options)
         reference = t2_of([target(scan, echo) for echo in range(2)], scan, options)
         return errors_by_tissue(found, reference, scan.segmentation())
 
@@ -85,9 +85,10 @@ def _only_t2(options: T2Options) -> T2Options:
     return T2Options(options.t2, options.t1, options.tr, options.te, options.flip)
 
 
-def _reconstructed(
+def reconstructed_t2(
     result: Result, scan: Scan, kind: Kind, options: T2Options, slices: list[int] | None = None
 ) -> Map:
+    """T2 as the last run of a result gives it, of all slices or some."""
     mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
     predictor = result.predictor(scan.matrix_shape[1:])
     return t2_of([predictor.reconstruct(scan, echo, mask, slices) for echo in range(2)], scan, options)
@@ -105,7 +106,7 @@ def _picture(
     for result in results:
         if result.acc == acc:
             name = result.label.replace(result.model, MODELS[result.model].shown, 1)
-            panels[f"{name}{f', N = {result.num_train}' if result.num_train else ''}"] = _reconstructed(
+            panels[f"{name}{f', N = {result.num_train}' if result.num_train else ''}"] = reconstructed_t2(
                 result, scan, kind, options
             )[index]
     title = f"{scan.scan_id}, acceleration {acc:g} ({data})"

@@ -81,7 +81,7 @@ def test_timing_comes_from_flags_or_from_the_file(knees) -> None:
         T2Options(tr=5.0, te=6.0)
 
 
-def test_eval_has_a_table_by_tissue_and_a_picture(knees, workplace) -> None:
+def test_eval_has_a_table_by_tissue_a_picture_and_maps_on_its_page(knees, workplace) -> None:
     words = [
         "--preset",
         "smoke",
@@ -95,10 +95,12 @@ def test_eval_has_a_table_by_tissue_and_a_picture(knees, workplace) -> None:
         "dc-sense",
     ]
     assert run("python -m mri.train", {"": train}, [*words, "--name", "d"]) == 0
-    assert run("python -m mri.eval", {"": evaluate}, ["--t2", "--figures", "false"]) == 0
+    assert run("python -m mri.eval", {"": evaluate}, ["--t2"]) == 0
     results = workplace / "runs/mri/results"
     text = (results / "t2.md").read_text()
     assert "| muscle" in text
     assert "cartilage" in text
     assert "dc-sense" in text
     assert (results / "t2.png").stat().st_size > 10_000
+    page = (results / "report.html").read_text()
+    assert '"title": "T2"' in page or '"title":"T2"' in page, "maps of T2 are there to look through"
