@@ -148,7 +148,9 @@ def _parser(
             option, text = next(iter(models.values())), option_help(models, registry)
             parser.add_argument(f"--{option.name}", type=option.type | None, default=None, help=text)
     for action in parser._actions:
-        action.help = re.sub(r"%(?!\()", "%%", action.help or "")  # argparse takes a bare % for a place to fill
+        action.help = re.sub(
+            r"%(?!\()", "%%", action.help or ""
+        )  # argparse takes a bare % for a place to fill
         _use_dashes(parser, action)
         if action.dest == "model" and registry is not None:
             action.help = f"{action.help} {'; '.join(f'{e.name}: {e.summary}' for e in registry.values())}."

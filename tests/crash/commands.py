@@ -65,6 +65,8 @@ COMMANDS = (
     Command("data.knee --subjects 1 --shape [8,32,24] --jobs 1 --out knees"),
     Command("data.knee from-images {inputs}/images.npz --out scans"),
     Command("data.knee show {inputs}/knees --out pictures"),
+    Command("data.scans info {inputs}/knees/files_recon_calib-24/MTR_001.h5"),
+    Command("data.scans show {inputs}/knees/files_recon_calib-24/MTR_001.h5 --out pictures"),
     Command("data.masks --count 2 --ky 32 --kz 24 --picture masks.png"),
     Command(f"pde.train {PDE} --name a --resume"),
     Command("pde.eval --figures false", ("runs/pde",)),
@@ -107,7 +109,8 @@ LIBRARIES = (
     "pde.sources", "mri.scores", "mri.report", "mri.figures", "mri.search", "mri.experiment", "mri.volumes",
     "text.scores", "text.report", "text.experiment", "text.figures", "lab.demo.scores", "lab.demo.report",
     "data.knee.generate", "data.knee.from_images", "data.knee.show", "data.fields.show", "data.fields.convert",
-    "data.fields.join", "data.fields.info", "data.masks.summary", "data.navier_stokes.generate",
+    "data.fields.join", "data.fields.info", "data.scans.info", "data.scans.show", "data.masks.summary",
+    "data.navier_stokes.generate",
     "data.darcy.generate", "data.burgers.generate", "data.shallow_water.generate", "monarch_core",
 )  # fmt: skip
 """What commands import when they run."""

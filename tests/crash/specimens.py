@@ -22,7 +22,7 @@ from data.fields.options import Told
 from data.scans import reader as scans_reader
 from lab import cli
 from tests.crash.trial import run_command
-from tests.data import field_files, mri_files, test_field_formats
+from tests.data import field_files, mri_files, test_field_formats, test_own_scans
 
 Read = Callable[[Path], Any]
 
@@ -169,6 +169,9 @@ def _scans() -> list[Specimen]:
         if name.endswith("_scan") and write.__module__ == mri_files.__name__:
             make = lambda _, folder, name=name, write=write: _written(write, folder / f"{name}.h5")  # noqa: E731
             found.append(Specimen(f"scans: {name[:-5]}", make, read_scan, checked=name == "skm_tea_scan"))
+    for name, writer in test_own_scans.WRITERS.items():
+        make = lambda _, folder, writer=writer: writer(folder)  # noqa: E731
+        found.append(Specimen(f"scans: {name}", make, read_scan))
     return found
 
 

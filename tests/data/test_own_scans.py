@@ -74,7 +74,6 @@ def as_matlab(folder: Path) -> Path:
 
 def as_matlab_73(folder: Path) -> Path:
     """By the layout of v7.3: axes turned around, complex numbers as two members, a first block of 512 bytes."""
-    parts = np.zeros(FULL.shape[::-1], [("real", "<f4"), ("imag", "<f4")])
     turned = FULL.transpose(2, 3, 1, 0).T  # MATLAB's (ky, kz, coil, slice)
     parts = np.zeros(turned.shape, [("real", "<f4"), ("imag", "<f4")])
     parts["real"], parts["imag"] = turned.real, turned.imag
