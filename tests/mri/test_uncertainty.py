@@ -95,7 +95,14 @@ def test_reconstruct_writes_half_widths_beside_the_volume(trained, knees):
     scan = Source(knees).scans("test")[0]
     weights = trained / "runs/mri/m/weights.safetensors"
     reconstruct(
-        ReconstructConfig(weights, scan.path, trained / "x.nii.gz", acc=2.0, uncertainty=True, threads=1)
+        ReconstructConfig(
+            weights=weights,
+            input=scan.path,
+            out=trained / "x.nii.gz",
+            acc=2.0,
+            uncertainty=True,
+            threads=1,
+        )
     )
     widths = nibabel.load(trained / "x-uncertainty.nii.gz").get_fdata()
     image = nibabel.load(trained / "x.nii.gz").get_fdata()

@@ -68,7 +68,9 @@ def test_problems_do_not_share_a_table(train_fields, evaluation, workplace):
         assert len(text.splitlines()) == 2
     assert evaluation("--problem", "darcy", "--out", "here", "--figures", "false") == 0
     written = {path.name for path in Path("here").iterdir()}
-    tables = {f"{name}.{suffix}" for name in ("table", "places") for suffix in ("csv", "md", "tex")}
+    tables = {
+        f"{name}.{suffix}" for name in ("table", "places", "metrics") for suffix in ("csv", "md", "tex")
+    }
     assert written == {"per_sample.csv", "report.html", "scores"} | tables
 
 
@@ -78,7 +80,9 @@ def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, 
     words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
     assert evaluation(*words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
-    tables = [f"{name}.{suffix}" for name in ("horizons", "table") for suffix in ("csv", "md", "tex")]
+    tables = [
+        f"{name}.{suffix}" for name in ("horizons", "table", "metrics") for suffix in ("csv", "md", "tex")
+    ]
     assert written == sorted([*tables, "per_sample.csv", "report.html", "scores"])
     assert len(Path("here/per_sample.csv").read_text().splitlines()) == 11  # all samples of the file
     # Averages over symmetries are other forecasts, kept apart from those without.

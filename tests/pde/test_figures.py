@@ -36,7 +36,7 @@ def test_an_animation_has_a_frame_for_each_step_and_a_tile_for_each_model(result
 
 
 def test_the_truth_is_drawn_x_to_the_right_and_y_upwards(results):
-    truth = figures._movies(results, 0)[0]
+    truth = figures.movies(results, 0)[0]
     field = results[0].test.one(0).load()[0, ..., -1, 0].numpy()
     assert np.array_equal(truth[-1], field.T[::-1])
 

@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from data.fields.options import Told
 from data.fields.reader import Fields, open_fields
@@ -142,7 +143,7 @@ def test_every_format_is_trained_on_and_evaluated_without_a_problem(kind, workpl
     assert command("--data", path, *told, *ONE_EACH, "--model", "fno", "--name", "a") == 0, (
         capsys.readouterr().err
     )
-    config = read_json(workplace / "runs" / "pde" / "a" / "manifest.json")["config"]
+    config = yaml.safe_load((workplace / "runs" / "pde" / "a" / "config.yaml").read_text())
     assert config["problem"] == (known.problem if known.problem in PROBLEMS and not told else "own")
     assert evaluation("--figures", "false") == 0
     table = (workplace / "runs" / "pde" / "results" / "metrics.csv").read_text()

@@ -142,7 +142,7 @@ def test_another_sample_and_fewer_methods(opened):
     page.set("sample", "1")
     wait(page.driver, lambda: page.pixels("truth") != before)
     page.one("input[value=fno]").click()
-    assert page.all("[data-name=fno]") == []
+    wait(page.driver, lambda: page.all("[data-name=fno]") == [])
     assert "fno" not in page.one(".charts").text
     page.one("input[value=fno]").click()
     assert len(page.all("[data-name=fno]")) == 1

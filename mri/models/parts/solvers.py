@@ -46,7 +46,7 @@ def largest_eigenvalue(operator: Operator, start: Tensor, iterations: int = 10) 
 
     >>> start = torch.ones(1, 2, 1, dtype=torch.complex64)
     >>> largest_eigenvalue(lambda x: x * torch.tensor([[3.0], [0.5]]), start)
-    tensor([[[3.0000]]])
+    tensor([[[3.]]])
     """
     x, size = start, inner(start, start).sqrt()
     for _ in range(iterations):

@@ -332,7 +332,9 @@ def bicubic_values(image: Tensor, place: Tensor) -> Tensor:
 
 def _from_minus_one(place: Tensor, sides: Sequence[int]) -> Tensor:
     """Places in points as `grid_sample` counts them: from -1 at the first point to 1 at the last."""
-    return place * place.new_tensor([2 / (n - 1) for n in sides]) - 1
+    # Axis by axis: a tensor made here would be a constant that exporters do not take.
+    parts = [part * (2 / (n - 1)) - 1 for part, n in zip(place.unbind(-1), sides, strict=True)]
+    return torch.stack(parts, -1)
 
 
 def _around(image: Tensor, axis: int) -> Tensor:
