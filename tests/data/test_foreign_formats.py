@@ -43,7 +43,9 @@ def test_a_file_is_read_as_its_layout_says(tmp_path: Path, kind: str) -> None:
     write, expected = WRITERS[kind]
     path, values = write(tmp_path)
     found = open_fields(path)
-    np.testing.assert_allclose(found.load().numpy(), values, rtol=1e-6, atol=1e-7)  # packed values are rounded once more
+    np.testing.assert_allclose(
+        found.load().numpy(), values, rtol=1e-6, atol=1e-7
+    )  # packed values are rounded
     assert found[1].dtype == torch.float32
     for key in ("problem", "names", "geometry", "inputs", "constants", "units"):
         assert getattr(found, key) == expected.get(key, getattr(found, key))
