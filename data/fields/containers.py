@@ -162,6 +162,7 @@ def _zarr(path: Path) -> Opened:
         for name, each in found.items():
             if not isinstance(each, zarr.Array) or each.dtype.kind not in "fiu":
                 continue
+            _check_blosc(path, each)
             if each.nchunks_initialized < each.nchunks:
                 missing = each.nchunks - each.nchunks_initialized
                 say(
@@ -181,6 +182,20 @@ def _zarr(path: Path) -> Opened:
         raise
     except Exception as error:  # damaged metadata raises many kinds
         raise _damaged_store(path, error) from error
+
+
+def _check_blosc(path: Path, array: Any) -> None:
+    """Compare the length of every chunk with its header: Blosc decodes a chunk that was cut short without a word."""
+    if getattr(getattr(array.metadata, "compressor", None), "codec_id", None) != "blosc":
+        return
+    for chunk in (path / array.path).rglob("*"):
+        if chunk.is_file() and chunk.name.replace(".", "").isdigit():
+            with chunk.open("rb") as file:
+                told = int.from_bytes(file.read(16)[12:], "little")
+            if told != chunk.stat().st_size:
+                raise UserError(
+                    f"{path} is not a whole Zarr store ({chunk.name} is truncated); copy it again."
+                )
 
 
 def _explained(path: Path, array: Any) -> Callable[[Any], Any]:
