@@ -33,7 +33,7 @@ class Command:
     start: tuple[str, ...] = ()
     seconds: float = 120
     every: int = 1
-    """Operations are tried every so many: of a slow command that does what others do too."""
+    """Only every n-th operation is tried: for slow commands that do little that others do not."""
 
     @property
     def module(self) -> str:
