@@ -40,7 +40,9 @@ def figures(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path, dat
         method = result.predictor(scan.matrix_shape[1:]).method.cpu()
         learned = method.learned_transform
         if learned is not None and method.plane == tuple(scan.matrix_shape[1:]):
-            sampled = density(training_masks([scan], [acc], kind, result.runs[-1].config["masks"]))
+            sampled = density(
+                training_masks([scan], [acc], kind, result.runs[-1].config["masks"])[scan.scan_id]
+            )
             title = f"{name}, acceleration {acc:g}, N = {result.num_train} ({data})"
             path = folder / f"learned_{result.model}.png"
             paths.append(draw_learned(path, name, learned, sampled, title))

@@ -20,7 +20,6 @@ from mri.metrics import METRICS, quality
 from mri.models import BASELINE, MODELS, build
 from mri.predictor import Predictor, load, target
 from mri.sampling import evaluation_masks
-from mri.sources import plane_of
 
 VERSION = 1
 """Of the definitions of the scores; one higher, and everything is scored again."""
@@ -102,7 +101,7 @@ def score_runs(
     results: dict[tuple[str, float, int], Result] = {}
     with Progress(slices + len(accelerations) * _slices(scans), "scoring", unit="slice") as progress:
         for acc in accelerations:
-            baseline = Predictor(build(BASELINE, plane_of(list(scans))))
+            baseline = Predictor(build(BASELINE, scans[0].matrix_shape[1:]))
             scores = _scores(baseline, "untrained", scans, masks[acc], folder, progress)
             results[BASELINE, acc, 0] = Result(BASELINE, BASELINE, acc, 0, {0: scores})
         for row, at, concerned in (each for each in wanted if each[2]):
