@@ -3,9 +3,9 @@
     python -m benchmarks.mri [--quick] [--busy]
 
 Slices of SKM-TEA's size, 512 x 160 from 8 coils, on the CPU: the time of a reconstruction by mSENSE beside SENSE with
-torch.fft, by mcs beside sigpy's l1-wavelet with as many iterations as ours has, and of mSENSE's training step beside its
-own forward pass (the command fails where a ratio is above its limit). Without --quick also the memory of SSIM on a
-512 x 512 x 160 volume and, for mSENSE and mcs, of training on one full-size scan and time and memory of reconstructing it.
+torch.fft, by mcs beside sigpy's l1-wavelet with as many iterations as ours has, and of mSENSE's training step beside
+its own forward pass (the command fails where a ratio is above its limit). Without --quick also the memory of SSIM on a
+512 x 512 x 160 volume and, for mSENSE and mcs, time and memory of training on one full-size scan and reconstructing it.
 """
 
 import os

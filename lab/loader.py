@@ -30,7 +30,7 @@ Groups = Sequence[Hashable]
 
 
 def groups_of(dataset: Dataset[Any]) -> Groups:
-    """Which samples may share a batch: those of one group. A data set has an attribute `groups` if there are several."""
+    """Which samples may share a batch: those of one group. A data set with several has an attribute `groups`."""
     if isinstance(dataset, Subset):
         inner = groups_of(dataset.dataset)
         return [inner[index] for index in dataset.indices]

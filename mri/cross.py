@@ -62,9 +62,7 @@ def cross_table(
     return table
 
 
-def tested(
-    roots: Sequence[Path], split: str, plane: tuple[int, int] | None = None
-) -> Mapping[Path, list[Scan]]:
+def tested(roots: Sequence[Path], split: str, plane: tuple[int, int] | None) -> Mapping[Path, list[Scan]]:
     """The scans of each data set; one without this split is left out, and that is said."""
     found = {}
     for root in roots:

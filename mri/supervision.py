@@ -39,11 +39,10 @@ class SelfSupervised(Reconstruction):
 
         sum w |A x - y|^2 / sum w |y|^2,    w = 1 if given, 1 + 1 / (s p) if held back,
 
-    in the logarithm, so that slices count alike. A point of k-space is given with the probability p (1 - s (1 - p)) and
-    held back in one of 1 + 1 / (s p) cases in which it is not given. So the expected sum is that over the whole of k-space,
-    sampled or not; and as A^H A = 1, that is |x - A^H y|^2, the squared error against full sampling, and a constant,
-    which is what no image explains. Without the given samples nothing would tie down what all masks
-    have in common: the contrast of the image.
+    in the logarithm, so that slices count alike. Of 1 + 1 / (s p) times that a point of k-space is not given, it is
+    held back once. So the expected sum is that over the whole of k-space, sampled or not; and as A^H A = 1, that is the
+    squared error against full sampling, |x - A^H y|^2, and a constant, which no image explains. Without the given
+    samples nothing would tie down what all masks have in common: the contrast of the image.
 
     Nor does any sample tell what belongs into corners of k-space that no mask samples. So every other step, on average,
     solves the same problem at a coarser resolution, where what then are the corners was sampled: see `coarser`.
