@@ -57,7 +57,7 @@ def project(A: Tensor, blocks: Blocks | None = None, rank: int | None = None) ->
     sub_blocks = work.reshape(*batch, out_features // J, J, K, in_features // K).movedim(-4, -2)
     # A few rows of sub-blocks at a time stay in the cache through all the steps; a small matrix goes in one piece.
     some = max(1, CHUNK_ELEMENTS * J // max(1, sub_blocks.numel()))
-    rows = [truncate(rows.contiguous(), rank) for rows in sub_blocks.split(some, -4)]
+    rows = [truncate(rows.contiguous(), rank) for rows in torch.split(sub_blocks, some, -4)]
     left, right = (torch.cat(parts, -4) for parts in zip(*rows, strict=True))
     L = left.movedim(-3, -2)  # (..., J, K, O, r) -> (..., J, O, K, r)
     R = right.transpose(-4, -3)  # (..., J, K, r, I) -> (..., K, J, r, I)
