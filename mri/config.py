@@ -97,7 +97,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
     """The method."""
     supervision: Supervision = "full"
     """full: the loss compares images with fully sampled ones. self: no ground truth is used; each scan is sampled
-    once, at --acc, some of its samples are held back at random in every step, and the loss is the misfit there.
+    once, at --acc, some of its samples are held back at random in every step, and the loss is the misfit to all.
     zero-shot: the same on the scan that --scan names, with a third set of its samples to tell when to stop."""
     scan: str | None = None
     """With --supervision zero-shot: the scan to be reconstructed, of whatever split."""

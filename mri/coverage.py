@@ -41,7 +41,7 @@ def coverage_table(results: Sequence[Result], scans: Sequence[Scan], kind: Kind,
         for result in chosen:
             run = result.runs[-1]
             validation = Source(Path(run.manifest["data"]["root"]), skip_bad=True).scans("val")
-            predictor = result.predictor(scans[0].matrix_shape[1:])
+            predictor = result.predictor(scans[0])
             calibration = [_measured(predictor, scan, result.acc, kind)[0] for scan in validation]
             factor = float(np.quantile(np.concatenate([each for one in calibration for each in one]), LEVEL))
             keep(run.folder, result.acc, factor, [scan.scan_id for scan in validation])
@@ -63,7 +63,7 @@ def coverage_table(results: Sequence[Result], scans: Sequence[Scan], kind: Kind,
 def coverage_figure(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path) -> Path:
     """One slice of a scan: reconstruction, its error and the half-width, by the first method that was calibrated."""
     result = next(one for one in results if one.learned and not one.runs[-1].config.get("scan"))
-    predictor, index = result.predictor(scan.matrix_shape[1:]), scan.num_slices // 2
+    predictor, index = result.predictor(scan), scan.num_slices // 2
     mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
     image = predictor.reconstruct(scan, 0, mask, [index])[0]
     factor = kept_factor(result.runs[-1].folder, result.acc)[0]

@@ -9,11 +9,14 @@ from data.scans.sense import Sense as SenseOperator
 from data.scans.slices import Slice, SliceDataset, collate
 from lab.errors import UserError
 from lab.files import read_json
-from mri.config import TrainConfig
+from lab.runs import finished_runs
+from mri.config import EvalConfig, TrainConfig
+from mri.eval import evaluate
 from mri.losses import misfit
 from mri.models import MODELS, build
 from mri.predictor import load
 from mri.sampling import evaluation_masks
+from mri.scores import score_runs
 from mri.sources import Source
 from mri.supervision import SelfSupervised, coarser, reserve, smoothed, split
 from mri.train import train
@@ -222,6 +225,18 @@ def test_zero_shot_learns_from_a_test_scan_alone(knees, workplace):
     described = read_json(workplace / "runs/mri/z/manifest.json")
     assert described["data"]["train"] == described["data"]["validation"] == [name]
     assert load(workplace / "runs/mri/z/weights.safetensors").header["model"] == "mcs"
+
+
+def test_zero_shot_runs_of_two_scans_are_one_row_and_each_reconstructs_its_own(knees, workplace):
+    scans = Source(knees).scans("test")
+    for scan in scans[::-1]:
+        options = {"scan": scan.scan_id, "name": scan.scan_id, "seed": 0}
+        train(TrainConfig(data=knees, supervision="zero-shot", epochs=1, slices=2, **options, **SMALL))
+    runs = finished_runs(TrainConfig, workplace / "runs/mri")
+    for only in (scans[1].scan_id, None):  # no run may be for the first scan, which figures show
+        evaluate(EvalConfig(only=only))
+    _, row = score_runs(runs, scans, "random", workplace / "scores")
+    assert all(row.knows(scan) and row.run_for(scan).name == scan.scan_id for scan in scans)
 
 
 @pytest.mark.parametrize(
