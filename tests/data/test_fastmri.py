@@ -48,6 +48,8 @@ def test_slices_hold_the_stored_kspace_and_its_sense_combination(root: Path) -> 
         ("file1", 0, 0),
         ("file1", 1, 0),
         ("file2", 0, 0),
+        ("file3", 0, 0),
+        ("file3", 1, 0),
     ]
     one = dataset[1]
     with h5py.File(root / "multicoil_train" / "file1.h5") as file:
@@ -140,7 +142,7 @@ def test_bad_files_are_named_or_skipped(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(UserError, match=f"{name}.h5.*{words}"):
             FastMriScan(folder / f"{name}.h5")
-    with pytest.raises(UserError, match=r"nothing.h5|torn.h5"):
+    with pytest.raises(UserError, match=r"headless.h5"):  # the first in the order of names
         load_scans(tmp_path, "train")
     selection = load_scans(tmp_path, "train", skip_bad=True)
     assert [scan.scan_id for scan in selection.scans] == ["good"]
