@@ -66,8 +66,8 @@ class MonarchAdapter(nn.Module):
         weight = base._parameters.get("weight")
         if weight is None:
             raise ValueError(
-                "the weight of a pruned or parametrised layer is computed from other parameters, so nothing can be merged "
-                "into it; make it permanent first: torch.nn.utils.prune.remove, or parametrize.remove_parametrizations."
+                "the weight of a pruned or parametrised layer is computed, so nothing can be merged into it; make it "
+                "permanent first, with torch.nn.utils.prune.remove or parametrize.remove_parametrizations."
             )
         base.weight = nn.Parameter(_plus(base, M), requires_grad=weight.requires_grad)
         return base
