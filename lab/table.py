@@ -149,12 +149,14 @@ class Table:
         shown, room = list(self.columns), console().width
         while self._width(shown) > room and any(column.extra for column in shown):
             shown.remove([column for column in shown if column.extra][-1])
+        # A terminal would break the caption within words; a file keeps it in one line.
+        soft = not console().is_terminal
         if self._width(shown) > room:
-            self._print_as_lists()
+            self._print_as_lists(shown, soft)
         else:
-            console().print(self._rich(shown))
+            console().print(self._rich(shown), soft_wrap=soft)
         if self.note():
-            console().print(self.note(), markup=False)
+            console().print(self.note(), markup=False, soft_wrap=soft)
 
     def _width(self, columns: Sequence[Column]) -> int:
         """The least width of the table: titles fold at their spaces, text to FOLDED characters, numbers not at all."""
@@ -167,26 +169,33 @@ class Table:
 
     def _rich(self, columns: Sequence[Column]) -> "RichTable":
         from rich.table import Table as RichTable
+        from rich.text import Text
 
-        table = RichTable(title=self.caption or None, title_justify="left")
+        table = RichTable(title=Text(self.caption) if self.caption else None, title_justify="left")
         for column in columns:
             text = self.is_text(column)
-            cells = [len(self._shown(row, column, "±", "{}")) for row in self.rows]
-            least = None if text else max(cells, default=None)
-            table.add_column(column.title, justify="left" if text else "right", min_width=least)
+            least = max((len(self._shown(row, column, "±", "{}")) for row in self.rows), default=0)
+            least = min(least, FOLDED) if text else least
+            table.add_column(Text(column.title), justify="left" if text else "right", min_width=least)
         for index, row in enumerate(self.rows):
             following = self.rows[index + 1] if index + 1 < len(self.rows) else row
             ends_group = self.group is not None and following.get(self.group) != row.get(self.group)
-            cells_shown = [self._shown(row, column, "±", "[bold]{}[/bold]") for column in columns]
-            table.add_row(*cells_shown, end_section=ends_group)
+            table.add_row(*(self._on_screen(row, column) for column in columns), end_section=ends_group)
         return table
 
-    def _print_as_lists(self) -> None:
-        console().print(self.caption, markup=False)
+    def _print_as_lists(self, columns: Sequence[Column], soft: bool) -> None:
+        console().print(self.caption, markup=False, soft_wrap=soft)
         for row in self.rows:
-            cells = {c.title: self._shown(row, c, "±", "[bold]{}[/bold]") for c in self.columns}
+            cells = {column.title: self._on_screen(row, column) for column in columns}
             lines = [f"{title}: {cell}" for title, cell in cells.items() if cell]
-            console().print("\n  ".join(lines))
+            console().print("\n  ".join(lines), soft_wrap=soft)
+
+    def _on_screen(self, row: Mapping[str, Cell], column: Column) -> str:
+        """A cell in Rich's markup; brackets of its own are none."""
+        from rich.markup import escape
+
+        text = escape(self.shown(row, column))
+        return f"[bold]{text}[/bold]" if self.is_best(row, column) else text
 
     def save(self, folder: Path, stem: str) -> list[Path]:
         """Write `stem`.md, .csv and .tex into `folder`; return their paths."""

@@ -231,11 +231,11 @@ class SpectralAxis(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> SpectralAxis:
         """Move or cast the tables: from their exact values, not from what a narrower type or no device left of them."""
-        new = super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, table in self._computed().items():
-            here = getattr(new, name)
-            setattr(new, name, table.to(here.device, here.dtype))
-        return new
+            here = getattr(self, name)
+            setattr(self, name, table.to(here.device, here.dtype))
+        return self
 
     def forward(self, x: Pair, axis: int) -> Pair:
         """The spectrum, its J x K grid of frequencies in place of the axis, flattened."""

@@ -75,4 +75,6 @@ def test_a_clone_installs_everything_from_itself(root, tmp_path):
 def test_the_guide_names_every_extra(root):
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     page = (root / "docs/guide/install.md").read_text()
-    assert [extra for extra in project["optional-dependencies"] if extra != "dev" and f"`{extra}`" not in page] == []
+    assert [
+        extra for extra in project["optional-dependencies"] if extra != "dev" and f"`{extra}`" not in page
+    ] == []
