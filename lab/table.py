@@ -159,24 +159,33 @@ class Table:
             console().print(self.note(), markup=False, soft_wrap=soft)
 
     def _width(self, columns: Sequence[Column]) -> int:
-        """The least width of the table: titles fold at their spaces, text to FOLDED characters, numbers not at all."""
-        widths = []
-        for column in columns:
-            cells = max((len(self._shown(row, column, "±", "{}")) for row in self.rows), default=0)
-            title = max(len(word) for word in column.title.split() or [""])
-            widths.append(max(title, min(cells, FOLDED) if self.is_text(column) else cells))
-        return sum(widths) + 3 * len(widths) + 1
+        """The least width of the table, its rules included."""
+        return sum(self._least(column) for column in columns) + 3 * len(columns) + 1
+
+    def _least(self, column: Column) -> int:
+        """The least width of a column: titles fold at their spaces, text to FOLDED characters, numbers not at all."""
+        cells = max((len(self.shown(row, column)) for row in self.rows), default=0)
+        word = max(len(word) for word in column.title.split() or [""])
+        return max(word, min(cells, FOLDED) if self.is_text(column) else cells)
+
+    def _widths(self, columns: Sequence[Column]) -> dict[str, int]:
+        """The widths of the columns by key; what room there is unfolds texts, then titles."""
+        spare, found = console().width - self._width(columns), {}
+        for column in sorted(columns, key=lambda column: not self.is_text(column)):
+            least, cells = self._least(column), [len(self.shown(row, column)) for row in self.rows]
+            more = min(spare, max(len(column.title), *cells, least) - least)
+            found[column.key], spare = least + more, spare - more
+        return found
 
     def _rich(self, columns: Sequence[Column]) -> "RichTable":
         from rich.table import Table as RichTable
         from rich.text import Text
 
         table = RichTable(title=Text(self.caption) if self.caption else None, title_justify="left")
+        widths = self._widths(columns)
         for column in columns:
-            text = self.is_text(column)
-            least = max((len(self._shown(row, column, "±", "{}")) for row in self.rows), default=0)
-            least = min(least, FOLDED) if text else least
-            table.add_column(Text(column.title), justify="left" if text else "right", min_width=least)
+            justify: Literal["left", "right"] = "left" if self.is_text(column) else "right"
+            table.add_column(Text(column.title), justify=justify, width=widths[column.key])
         for index, row in enumerate(self.rows):
             following = self.rows[index + 1] if index + 1 < len(self.rows) else row
             ends_group = self.group is not None and following.get(self.group) != row.get(self.group)

@@ -102,7 +102,17 @@ def test_no_line_is_wider_than_the_terminal_and_no_number_or_word_is_broken(scre
 def test_text_keeps_room_beside_titles_that_could_fold(screen):
     table = Table([Column("model"), *(Column(key, f"{key} of a long title") for key in "abcd")])
     table.add("mno, lr 0.001", *(Score(1.5, 0.5, 2) for _ in "abcd"))
-    assert any("mno, lr 0.001" in line for line in screen(table, 90))
+    lines = screen(table, 90)
+    assert any("mno, lr 0.001" in line for line in lines)
+    assert max(map(len, lines)) <= 90
+
+
+def test_no_title_is_cut_within_a_word(screen):
+    table = Table([Column("model"), *(Column(key, "astonishingly long") for key in "abc")])
+    table.add("one of many models with a long name", 1.5, 2.5, 3.5)
+    text = "\n".join(screen(table, 68))
+    assert text.count("astonishingly") == 3
+    assert "…" not in text
 
 
 def test_save_writes_the_three_files(table, tmp_path):
