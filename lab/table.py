@@ -193,9 +193,11 @@ class Table:
         return table
 
     def _print_as_lists(self, columns: Sequence[Column], soft: bool) -> None:
+        from rich.markup import escape
+
         console().print(self.caption, markup=False, soft_wrap=soft)
         for row in self.rows:
-            cells = {column.title: self._on_screen(row, column) for column in columns}
+            cells = {escape(column.title): self._on_screen(row, column) for column in columns}
             lines = [f"{title}: {cell}" for title, cell in cells.items() if cell]
             console().print("\n  ".join(lines), soft_wrap=soft)
 
