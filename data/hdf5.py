@@ -65,8 +65,10 @@ class Hdf5File:
         with self._explained("listing its attributes"):
             return set(self.file.attrs)
 
-    def attributes(self, required: Mapping[str, type] | None = None) -> dict[str, Any]:
-        """All attributes as plain values and lists; the required ones are there and of the given kind.
+    def attributes(
+        self, required: Mapping[str, type] | None = None, optional: Mapping[str, type] | None = None
+    ) -> dict[str, Any]:
+        """All attributes as plain values and lists; the required ones are there, and all are of the given kind.
 
         The kind `list` is a list of texts.
         """
@@ -78,10 +80,11 @@ class Hdf5File:
                     raise self._wrong(f"the attribute {name!r} has the shape {kind.shape}")
                 value = self.file.attrs[name]
                 found[name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-        for name, wanted in (required or {}).items():
+        for name in required or {}:
             if name not in found:
                 raise UserError(f"{self.path} has no attribute {name!r}; {AGAIN}")
-            if not _is_a(wanted, found[name]):
+        for name, wanted in {**(required or {}), **(optional or {})}.items():
+            if name in found and not _is_a(wanted, found[name]):
                 came = f"not {str(found[name])[:40]!r}"
                 raise self._wrong(f"the attribute {name!r} should be of type {wanted.__name__}, {came}")
         return found

@@ -27,6 +27,7 @@ def tries(inputs: Path, work: Path) -> Iterator[Try]:
         colours,
         replaced_file,
         little_memory,
+        diverged,
     ):
         yield from each(inputs, work)
 
@@ -162,6 +163,38 @@ def replaced_file(inputs: Path, work: Path) -> Iterator[Try]:
             f"a scan is {kind} while it is read",
             f"status {process.returncode}: {output[-300:]}" if wrong else "",
         )
+
+
+def diverged(inputs: Path, work: Path) -> Iterator[Try]:
+    """The weights of one of two runs are infinite: its row says nan, the other row is as it would be."""
+    from safetensors import safe_open
+    from safetensors.torch import load_file, save_file
+
+    place = fresh(work)
+    copytree(inputs / "runs" / "demo", place / "runs" / "demo")
+    table, rows = place / "runs" / "demo" / "results" / "table.csv", []
+    commands = (f"{DEMO.replace('--name a', '--name b')} --model dense", "lab.demo.eval")
+    done = [in_child(lambda words=words: run_command(words), place) for words in commands]
+    rows.append(table.read_text().splitlines() if table.exists() else [])
+    path = place / "runs" / "demo" / "b" / "weights.safetensors"
+    with safe_open(path, framework="pt") as file:
+        header = {"monarch": file.metadata()["monarch"]}
+    save_file(
+        {name: tensor * float("inf") for name, tensor in load_file(path).items()}, path, metadata=header
+    )
+    done.append(in_child(lambda: run_command("lab.demo.eval"), place))
+    rows.append(table.read_text().splitlines() if table.exists() else [])
+    same = [one for one, other in zip(*rows, strict=False) if one == other]
+    right = (
+        all(one.status == 0 for one in done)
+        and len(rows[1]) == 3
+        and len(same) == 2
+        and "nan" in done[-1].output
+    )
+    yield (
+        "a model that diverged",
+        "" if right else f"{[one.status for one in done]}, {rows}: {done[-1].output[-300:]}",
+    )
 
 
 def little_memory(inputs: Path, work: Path) -> Iterator[Try]:
