@@ -197,13 +197,46 @@ def stop_at_operations(
     ctypes.CDLL(None).crash_watch(*paths, every, term_every, seconds)
 
 
-def run_command(words: str) -> int:
-    """`python -m` with these words, here; returns the exit status."""
+class Started:
+    """A command that runs in a forked child, in a process group of its own; used as a `subprocess.Popen`."""
+
+    def __init__(self, words: str, place: Path, **variables: str) -> None:
+        self.returncode: int | None = None
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            os.environ.update(variables)
+            _be_the_child(lambda: run_command(words, frozen=False), place, self._said.fileno(), None)
+
+    def poll(self) -> int | None:
+        """The exit status, if it has ended."""
+        if self.returncode is None and _ends_within(self.pid, 0):
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """As from a terminal or a scheduler."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def communicate(self, timeout: float = 600) -> tuple[str, None]:
+        """Wait for its end; what it said."""
+        if self.returncode is None and not _ends_within(self.pid, timeout):
+            raise subprocess.TimeoutExpired("the command", timeout)
+        self.poll()
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace"), None
+
+
+def run_command(words: str, frozen: bool = True) -> int:
+    """`python -m` with these words, here; returns the exit status. Times are part of what a run writes: they stand."""
     module, *arguments = shlex.split(words)
-    time.monotonic = lambda: 0.0  # type: ignore[assignment]  # times are part of what a run writes
-    time.process_time = lambda: 0.0  # type: ignore[assignment]
-    stamp = time.strftime("%Y", time.gmtime(0))
-    time.strftime = lambda *_: stamp  # type: ignore[assignment]
+    if frozen:
+        time.monotonic = lambda: 0.0  # type: ignore[assignment]
+        time.process_time = lambda: 0.0  # type: ignore[assignment]
+        stamp = time.strftime("%Y", time.gmtime(0))
+        time.strftime = lambda *_: stamp  # type: ignore[assignment]
     sys.argv = [module, *arguments]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
