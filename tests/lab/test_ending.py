@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from lab.ending import status_of
+from lab.errors import UserError, readable
 from lab.files import atomic_path
 
 TOO_LITTLE = (
@@ -59,3 +60,9 @@ def test_output_that_nobody_reads_any_more_ends_a_command_quietly(root):
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode in (1, 141)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "x.npz")
+    with pytest.raises(UserError, match=r"x\.npz is a pipe or a device"), readable(tmp_path / "x.npz"):
+        (tmp_path / "x.npz").open("rb")

@@ -12,6 +12,7 @@ from lab.errors import UserError
 from lab.files import (
     atomic_path,
     fingerprint,
+    is_temporary,
     kept,
     make_folder,
     read_json,
@@ -197,3 +198,11 @@ def test_what_is_kept_is_computed_once_and_again_where_it_is_damaged(tmp_path, c
 def test_what_earlier_versions_kept_is_not_computed_again(tmp_path):
     write_json(tmp_path / f"{fingerprint('key')}.json", [1, 2])
     assert [kept(tmp_path, "key", lambda: [3]) for _ in range(2)] == [[1, 2], [1, 2]]
+
+
+def test_a_temporary_name_keeps_the_whole_ending_of_a_compressed_file(tmp_path):
+    with atomic_path(tmp_path / "v.1.nii.gz") as temporary:
+        assert temporary.name.endswith(".tmp.nii.gz")
+        assert is_temporary(temporary)
+        temporary.write_text("whole")
+    assert os.listdir(tmp_path) == ["v.1.nii.gz"]
