@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from lab.ending import held_signals
 from lab.errors import UserError
 
 NUMBERS, REAL = "biufc", "biuf"
@@ -194,10 +195,12 @@ class Hdf5File:
 def new_file(path: Path) -> Iterator[h5py.File]:
     """A new file to write; if that fails, as on a full disk, the block ends with an `OSError`.
 
-    Without this HDF5 would crash the process: it cannot close a file that it failed to write to. The version of the
-    format is the first with checksums in all that is not data, so that a flipped bit there is found too.
+    Without this HDF5 would crash the process: it cannot close a file that it failed to write to. Nor can it bear that
+    Ctrl-C or SIGTERM interrupt a write: they wait until the end of the block, or `lab.ending.let_signals_through` in
+    it. The version of the format is the first with checksums in all that is not data, so that a flipped bit there is
+    found too.
     """
-    with _Patient(path, "w+") as raw:
+    with held_signals(), _Patient(path, "w+") as raw:
         with h5py.File(raw, "w", libver="v110") as file:
             yield file
         if raw.failure is not None:

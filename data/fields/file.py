@@ -29,6 +29,7 @@ from torch import Tensor
 from data.fields.geometry import Geometry, from_dict
 from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.hdf5 import Hdf5File, checked_storage, new_file
+from lab.ending import let_signals_through
 from lab.errors import UserError, readable
 from lab.files import atomic_path, reserve
 
@@ -143,6 +144,7 @@ def write(
                     name, (len(numbers), *one), **checked_storage((1, *one), "f4")
                 )
             for i, sample in enumerate(samples):
+                let_signals_through()
                 for name, values in Sample(*sample)._asdict().items():
                     if values is not None:
                         made[name][i] = values

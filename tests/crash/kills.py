@@ -30,7 +30,7 @@ TERMINATED = 128 + 15
 ALARM = 14
 UNCOMPARED = ("log.txt", ".lock")
 """A log tells what happened, kills included; locks are empty."""
-_MANIFEST = re.compile("<pre>.*?</pre>", re.DOTALL)
+_MANIFEST = re.compile("<pre tabindex=0>.*?</pre>", re.DOTALL)
 _PID = re.compile(r"\.\d+\.tmp")
 
 
