@@ -55,9 +55,10 @@ def project(A: Tensor, blocks: Blocks | None = None, rank: int | None = None) ->
         )
     batch, work = A.shape[:-2], A.to(torch.promote_types(A.dtype, torch.float32))
     sub_blocks = work.reshape(*batch, out_features // J, J, K, in_features // K).movedim(-4, -2)
-    # One row of sub-blocks at a time stays in the cache through all the steps.
-    rows = [truncate(row.contiguous(), rank) for row in sub_blocks.unbind(-4)]
-    left, right = (torch.stack(parts, -4) for parts in zip(*rows, strict=True))
+    # A few rows of sub-blocks at a time stay in the cache through all the steps; a small matrix goes in one piece.
+    some = max(1, CHUNK_ELEMENTS * J // max(1, sub_blocks.numel()))
+    rows = [truncate(rows.contiguous(), rank) for rows in torch.split(sub_blocks, some, -4)]
+    left, right = (torch.cat(parts, -4) for parts in zip(*rows, strict=True))
     L = left.movedim(-3, -2)  # (..., J, K, O, r) -> (..., J, O, K, r)
     R = right.transpose(-4, -3)  # (..., J, K, r, I) -> (..., K, J, r, I)
     return R.to(A.dtype).contiguous(), L.to(A.dtype).contiguous()

@@ -46,7 +46,7 @@ WITHOUT: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "symmetries": ({}, {"symmetries": False}),
     "coordinates": ({"coordinates": "plain"}, {}),
     "transport": ({"transport": False}, {}),
-    "filter": ({"filter": False}, {}),
+    "filter": ({"filter": "none"}, {}),
     "shear": ({"shear": False}, {}),
     "learning": ({"learn_x": "fixed", "learn_y": "fixed"}, {}),
 }

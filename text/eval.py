@@ -17,15 +17,18 @@ def evaluate(config: EvalConfig) -> None:
 def report(runs: Sequence[FinishedRun], folder: Path) -> None:
     """The table and the figure of some runs, on the screen and in a folder."""
     from lab.console import say_written
+    from lab.files import write_text
     from lab.table import publish
     from text.figures import learning_curves
     from text.report import write
     from text.scores import score_runs
-    from text.tables import results_table
+    from text.tables import results_table, sequences_table
 
     results = score_runs(runs, folder / "scores")
     table = results_table(results)
     paths = [*publish({"table": table}, folder), learning_curves(results, folder / "learning.png")]
+    write_text(folder / "per_sequence.csv", sequences_table(results).csv())
+    paths.append(folder / "per_sequence.csv")
     say_written(folder, [*paths, write(results, table, folder / "report.html")])
 
 

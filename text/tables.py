@@ -43,6 +43,19 @@ def results_table(results: Sequence[Result]) -> Table:
     return table
 
 
+def sequences_table(results: Sequence[Result]) -> Table:
+    """The score of every run on every test sequence, for tests of one's own."""
+    names = ("run", "model", "setting", "minutes", "seed", "sequence", "bits per byte")
+    table = Table([Column(name, digits=6) for name in names])
+    for result in results:
+        config = result.row.config
+        for run, bits in zip(result.row.runs, result.bits, strict=True):
+            told = run.name, result.row.label, config["setting"], config["minutes"], run.seed
+            for sequence, value in enumerate(bits):
+                table.add(*told, sequence, value)
+    return table
+
+
 def _group(result: Result) -> str:
     """Rows that compete: one model, from scratch or fine-tuned."""
     return f"{result.row.model}, {result.row.config['size']}, {result.setting.part}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from data.fields.geometry import Box, Geometry, Line, Sphere
@@ -248,8 +247,9 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
         found["coordinates"] = Coordinates(options["coordinates"] or "plain", geometry)
         found["coordinates"].on(*grid.resolution)
     if "transport" in options:
-        carry = partial(Transport, grid.resolution, geometry, fields, filtered=options["filter"])
-        found["transport"] = carry() if options["transport"] else None
+        around = {"filter": options["filter"], "sheared": bool(options.get("shear"))}
+        carries = options["transport"]
+        found["transport"] = Transport(grid.resolution, geometry, fields, **around) if carries else None
     if "shear" in options:
         found["shear"] = bool(options["shear"])
     if "form" in options:

@@ -54,7 +54,13 @@ TRANSPORT = Option(
     "Carry the fields along the characteristics of velocities that the network gives; what suits the problem when not "
     "given.",
 )
-FILTER = Option("filter", bool, True, "With --transport: a learned filter of the field before it is carried.")
+FILTER = Option(
+    "filter",
+    Literal["none", "diagonal", "monarch"],
+    "diagonal",
+    "With --transport: what the field passes before it is carried. A learned multiplier per frequency (diagonal), or "
+    "that between transforms that learn too, a matrix along x for each frequency of y (monarch).",
+)
 SURROUNDINGS = (COORDINATES, TRANSPORT, FILTER)
 PUBLISHED = (COORDINATES, TRANSPORT.with_default(False), FILTER)
 """Those of operators that were published without transport, and have it where it is asked for."""

@@ -36,8 +36,8 @@ def test_the_benchmark_is_that_of_fno_in_its_data():
 
 
 def test_filters_belong_to_transport():
-    options = {"transport": False, "filter": False}
-    with pytest.raises(UserError, match="--filter false is for fields that are carried"):
+    options = {"transport": False, "filter": "none"}
+    with pytest.raises(UserError, match="--filter none is for fields that are carried"):
         TrainConfig(options=options)
 
 

@@ -234,6 +234,52 @@ def test_on_another_grid_the_filter_does_the_same_to_what_both_grids_hold(geomet
     assert (common - made[coarse]).norm() < 1e-9 * made[coarse].norm()
 
 
+def monarch(resolution: tuple[int, int] = (12, 12), sheared: bool = False) -> Transport:
+    """A Monarch filter that matters; its transforms are still the Fourier transform."""
+    transport = Transport(resolution, TORUS, filter="monarch", sheared=sheared)
+    with torch.no_grad():
+        transport.filter.normal_()
+    return transport
+
+
+def test_the_transforms_of_a_monarch_filter_begin_as_those_of_a_diagonal_one() -> None:
+    field, rest = torch.randn(2, 12, 12, 1), torch.zeros(2, 12, 12, 4)
+    learning, diagonal = monarch(), Transport((12, 12), TORUS)
+    diagonal.filter = learning.filter
+    assert (learning(field, rest) - diagonal(field, rest)).norm() < 1e-12 * field.norm()
+    assert {"filter"} == {name for name, _ in diagonal.named_parameters()}
+    assert len(list(learning.parameters())) == 3  # there and back, along x
+
+
+def test_a_sheared_monarch_filter_commutes_with_shifts_along_the_other_diagonal_only() -> None:
+    field, rest = torch.randn(1, 12, 12, 1), torch.zeros(1, 12, 12, 4)
+    transport = monarch(sheared=True)
+    with torch.no_grad():
+        for parameter in transport.transform.parameters():
+            parameter.normal_(std=0.1)
+
+    def error(*shifts: int) -> float:
+        before = transport(field.roll(shifts, (1, 2)), rest)
+        after = transport(field, rest).roll(shifts, (1, 2))
+        return float(((before - after).norm() / after.norm()).detach())
+
+    assert error(5, -5) < 1e-12
+    assert error(5, 0) > 1e-2
+
+
+def test_a_monarch_filter_moves_to_finer_grids_only() -> None:
+    transport, fine = monarch(), (36, 24)
+    finer = transport.resampled(fine)
+    rest = [torch.zeros(1, *size, 4) for size in ((12, 12), fine)]
+    here, there = (
+        part(as_field(waves(*mesh(TORUS, size))), still)
+        for part, size, still in ((transport, (12, 12), rest[0]), (finer, fine, rest[1]))
+    )
+    assert (there[:, ::3, ::2] - here).norm() < 1e-9 * here.norm()
+    assert transport.not_resampled_because(fine) is None
+    assert "6 modes need at least twice as many points" in str(transport.not_resampled_because((8, 8)))
+
+
 # Gradients
 
 
@@ -348,13 +394,13 @@ def test_nothing_of_a_module_in_single_precision_is_double_and_nothing_is_lost_o
 
 def test_without_its_filter_the_transport_only_carries() -> None:
     field, velocities = torch.randn(1, 16, 16, 1), 0.3 * torch.randn(1, 16, 16, 4)
-    alone, filtered = Transport((16, 16), TORUS, filtered=False), Transport((16, 16), TORUS)
+    alone, filtered = Transport((16, 16), TORUS, filter="none"), Transport((16, 16), TORUS)
     assert torch.equal(alone(field, velocities), filtered(field, velocities))  # a filter begins at zero
     assert not alone.filter.requires_grad
     with torch.no_grad():
         filtered.filter.fill_(0.5)
     assert not torch.allclose(alone(field, velocities), filtered(field, velocities))
-    assert not alone.resampled((12, 12)).filtered
+    assert alone.resampled((12, 12)).kind == "none"
 
 
 def test_velocities_in_half_precision_lead_to_the_same_places() -> None:

@@ -78,6 +78,10 @@ def test_table_trains_all_settings_and_skips_what_is_finished(texts, workplace, 
     results = workplace / "runs/text/table-gpt-results"
     assert {path.suffix for path in results.glob("table.*")} == {".md", ".csv", ".tex"}
     assert (results / "learning.png").stat().st_size > 10_000
+    with (results / "per_sequence.csv").open() as file:
+        sequences = list(csv.DictReader(file))
+    assert {row["sequence"] for row in sequences} == {"0", "1"}  # as many as --num-test, for every run
+    assert all(float(row["bits per byte"]) > 0 for row in sequences)
     with (results / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     counts = Counter(row["setting"] for row in rows)

@@ -88,6 +88,8 @@ class SpectralOperator(Model):
         rows, columns = sides(resolution)
         if (columns == 1) != (self.resolution[1] == 1):
             return "a model of a line is none of a plane"
+        if self.transport is not None and (reason := self.transport.not_resampled_because((rows, columns))):
+            return reason
         apart = set() if self.transport is None else set(self.transport.modules())
         for module in (module for module in self.modules() if module not in apart):
             if isinstance(module, PlaneTransform):

@@ -11,12 +11,13 @@ field is sampled where they come from:
     moved(x) = (1 + K) field (x')
 
 K is a learned filter, a convolution that begins at zero; it mends what sampling and diffusion do to each
-wavenumber. It assumes that something is carried, not which equation carries it.
+wavenumber. Where its transforms learn as well, it may differ from place to place along x. It assumes that something is
+carried, not which equation carries it.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +34,8 @@ MARGIN = 3
 """Rows and columns beyond the grid that a spline may need."""
 HALF = (torch.bfloat16, torch.float16)
 """In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
+Filter = Literal["none", "diagonal", "monarch"]
+"""Nothing; a multiplier per frequency; or that between transforms that learn a matrix along x per frequency of y."""
 TINY = 1e-20
 """Keeps the root of a square differentiable at zero."""
 
@@ -218,35 +221,55 @@ def surface(resolution: tuple[int, int], geometry: Geometry) -> Surface:
 
 
 class Transport(nn.Module):
-    """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), after a learned filter."""
+    """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), after a learned filter.
+
+    `sheared`: the transforms of a Monarch filter work in the coordinates x + y and y.
+    """
 
     VELOCITIES = 4
     """Channels that a network gives: a velocity for each half of the step."""
 
     def __init__(
-        self, resolution: tuple[int, int], geometry: Geometry, fields: int = 1, *, filtered: bool = True
+        self,
+        resolution: tuple[int, int],
+        geometry: Geometry,
+        fields: int = 1,
+        *,
+        filter: Filter = "diagonal",
+        sheared: bool = False,
     ) -> None:
         super().__init__()
-        self.geometry, self.surface, self.filtered = geometry, surface(resolution, geometry), filtered
+        self.geometry, self.surface, self.kind = geometry, surface(resolution, geometry), filter
         # Cosines along an axis that ends, where a Fourier series would see a jump.
         start = PerAxis(*("dct" if ends else "dft" for ends in geometry.bounded))
-        self.transform = PlaneTransform(resolution, (resolution[0] // 2, resolution[1] // 2), start=start)
+        learns: dict[str, Any] = (
+            {"learn": ("per-frequency", "fixed"), "shear": sheared} if filter == "monarch" else {}
+        )
+        modes = resolution[0] // 2, resolution[1] // 2
+        self.transform = PlaneTransform(resolution, modes, start=start, **learns)
         # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
         self.filter = nn.Parameter(
-            torch.zeros(self.transform.num_modes, fields, 1, 1), requires_grad=filtered
+            torch.zeros(self.transform.num_modes, fields, 1, 1), requires_grad=filter != "none"
         )
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
-        if self.filtered:
+        if self.kind != "none":
             field = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
         if velocities.dtype in HALF:
             velocities = velocities.float()
         return self.surface.sample(field, self.surface.origins(velocities), exact=True)
 
+    def not_resampled_because(self, resolution: tuple[int, int]) -> str | None:
+        """Why it cannot move to this grid; None if it can."""
+        return self.transform.not_resampled_because(resolution) if self.kind == "monarch" else None
+
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
         """The same on another grid; frequencies that are new there pass the filter unchanged."""
         fields = self.filter.shape[1]
-        new = Transport(resolution, self.geometry, fields, filtered=self.filtered).to(self.filter)
+        new = Transport(resolution, self.geometry, fields, filter=self.kind).to(self.filter)
+        if self.kind == "monarch":
+            new.transform, new.filter = self.transform.resampled(resolution).to(self.filter), self.filter
+            return new
         (x, y), (new_x, new_y) = self.transform.modes, new.transform.modes
         old = self.filter.detach().view(y, 2 * x, fields)
         made = new.filter.data.view(new_y, 2 * new_x, fields)
