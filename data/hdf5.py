@@ -213,6 +213,13 @@ def checked_storage(chunk: Sequence[int], dtype: str = "f8") -> dict[str, Any]:
     return {"dtype": dtype, "chunks": tuple(chunk), "fletcher32": True, "fillvalue": missing}
 
 
+def make_group(file: h5py.File, name: str) -> None:
+    """A group that does not say when it was made, so that files with the same content are equal byte for byte."""
+    options = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+    options.set_obj_track_times(False)
+    h5py.h5g.create(file.id, name.encode(), gcpl=options)
+
+
 class _Patient(io.FileIO):
     """A file that HDF5 takes for one that never fails; what it failed at first is its `failure`."""
 

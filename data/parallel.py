@@ -203,6 +203,9 @@ def _solve_and_store(solve: Callable[[list[int]], Array], parts: Path, samples: 
 
 
 def _assemble(job: Job, parts: Path) -> None:
+    # Whoever holds the lock is the only one to write here.
+    for left_by_a_kill in job.path.parent.glob(f".{job.path.stem}.*.tmp{job.path.suffix}"):
+        left_by_a_kill.unlink(missing_ok=True)
     job.write(np.load(_part(parts, sample)).reshape(job.shape) for sample in job.samples)
 
 

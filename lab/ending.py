@@ -60,11 +60,13 @@ def held_signals() -> Iterator[None]:
     """
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     held = {number: handler for number, handler in handlers.items() if callable(handler)}
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        _waiting.append(lambda: held[signal.Signals(number)](number, frame))
+
     try:
-        for number, handler in held.items():
-            signal.signal(
-                number, lambda n, frame, handler=handler: _waiting.append(lambda: handler(n, frame))
-            )
+        for number in held:
+            signal.signal(number, hold)
     except ValueError:  # not in the main thread, where none arrives
         yield
         return

@@ -52,7 +52,7 @@ def test_a_flipped_bit_is_found(tmp_path):
     path = tmp_path / "w.safetensors"
     weights.save(path, nn.Linear(2, 2), {"app": "demo", "size": 16})
     whole = path.read_bytes()
-    for place in (len(whole) - 3, whole.index(b": 16") + 2):
+    for place in (len(whole) - 3, whole.index(b": 16") + 3):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(UserError, match="its checksum is another"):
             weights.load(path, app="demo")
