@@ -4,7 +4,7 @@ Relative differences of the solution, as it is stored, between the default and a
 samples; processor time for a sample on one thread.
 """
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,11 +17,16 @@ from data.shallow_water.config import GenerateConfig as ShallowWater
 from lab.table import Column, Table
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Compare the problems named, or all."""
-    for name, compare in {"darcy": darcy, "burgers": burgers, "shallow-water": shallow_water}.items():
-        if not names or name in names:
-            compare()
+    problems = {"darcy": darcy, "burgers": burgers, "shallow-water": shallow_water}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("problems", nargs="*", help=f"of {', '.join(problems)}; all when none is given")
+    names = parser.parse_args().problems
+    if unknown := set(names) - set(problems):
+        parser.error(f"there is no problem {min(unknown)!r}; choose from {', '.join(problems)}.")
+    for name in names or problems:
+        problems[name]()
 
 
 def darcy() -> None:
@@ -98,4 +103,4 @@ def add(table: Table, label: str, found: np.ndarray, seconds: float, usual: floa
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

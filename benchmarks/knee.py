@@ -6,7 +6,7 @@ For every scan: pSNR of zero-filled SENSE with the masks of the file (magnitude,
 `target`), and the error of the stored maps against the true coils, which are drawn again from the seed.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import h5py
@@ -61,9 +61,14 @@ def map_error(scan: SkmTeaScan, step: int) -> float:
 
 def main() -> None:
     """Print a line a scan, then the means."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="folder of a data set in the layout of SKM-TEA")
+    folder = parser.parse_args().data / SCANS
+    if not any(folder.glob("*.h5")):
+        parser.error(f"there are no scans in {folder}; python -m data.knee makes some.")
     rows = []
     print("scan      " + "".join(f"acc {a:g}: E1    E2     " for a in ACCELERATIONS) + "map error")
-    for path in sorted((Path(sys.argv[1]) / SCANS).glob("*.h5")):
+    for path in sorted(folder.glob("*.h5")):
         scan = SkmTeaScan(path)
         values = [psnr(scan, a, echo) for a in ACCELERATIONS for echo in (0, 1)]
         rows.append([*values, 100 * map_error(scan, max(1, scan.num_slices // 32))])

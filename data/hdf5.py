@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from lab.ending import held_signals
 from lab.errors import UserError
 
 NUMBERS, REAL = "biufc", "biuf"
@@ -65,8 +66,10 @@ class Hdf5File:
         with self._explained("listing its attributes"):
             return set(self.file.attrs)
 
-    def attributes(self, required: Mapping[str, type] | None = None) -> dict[str, Any]:
-        """All attributes as plain values and lists; the required ones are there and of the given kind.
+    def attributes(
+        self, required: Mapping[str, type] | None = None, optional: Mapping[str, type] | None = None
+    ) -> dict[str, Any]:
+        """All attributes as plain values and lists; the required ones are there, and all are of the given kind.
 
         The kind `list` is a list of texts.
         """
@@ -78,10 +81,11 @@ class Hdf5File:
                     raise self._wrong(f"the attribute {name!r} has the shape {kind.shape}")
                 value = self.file.attrs[name]
                 found[name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-        for name, wanted in (required or {}).items():
+        for name in required or {}:
             if name not in found:
                 raise UserError(f"{self.path} has no attribute {name!r}; {AGAIN}")
-            if not _is_a(wanted, found[name]):
+        for name, wanted in {**(required or {}), **(optional or {})}.items():
+            if name in found and not _is_a(wanted, found[name]):
                 came = f"not {str(found[name])[:40]!r}"
                 raise self._wrong(f"the attribute {name!r} should be of type {wanted.__name__}, {came}")
         return found
@@ -191,10 +195,12 @@ class Hdf5File:
 def new_file(path: Path) -> Iterator[h5py.File]:
     """A new file to write; if that fails, as on a full disk, the block ends with an `OSError`.
 
-    Without this HDF5 would crash the process: it cannot close a file that it failed to write to. The version of the
-    format is the first with checksums in all that is not data, so that a flipped bit there is found too.
+    Without this HDF5 would crash the process: it cannot close a file that it failed to write to. Nor can it bear that
+    Ctrl-C or SIGTERM interrupt a write: they wait until the end of the block, or `lab.ending.let_signals_through` in
+    it. The version of the format is the first with checksums in all that is not data, so that a flipped bit there is
+    found too.
     """
-    with _Patient(path, "w+") as raw:
+    with held_signals(), _Patient(path, "w+") as raw:
         with h5py.File(raw, "w", libver="v110") as file:
             yield file
         if raw.failure is not None:
@@ -205,6 +211,13 @@ def checked_storage(chunk: Sequence[int], dtype: str = "f8") -> dict[str, Any]:
     """How data is stored so that damage is found: a checksum per chunk, and NaN where a chunk cannot be found."""
     missing = np.dtype(dtype).type(np.nan)
     return {"dtype": dtype, "chunks": tuple(chunk), "fletcher32": True, "fillvalue": missing}
+
+
+def make_group(file: h5py.File, name: str) -> None:
+    """A group that does not say when it was made, so that files with the same content are equal byte for byte."""
+    options = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+    options.set_obj_track_times(False)
+    h5py.h5g.create(file.id, name.encode(), gcpl=options)
 
 
 class _Patient(io.FileIO):

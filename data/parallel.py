@@ -61,9 +61,9 @@ def make(job: Job) -> Path:
     """Make the file of the job, or finish it, and return its path."""
     _refuse_other_data(job)  # before waiting for whoever may be making it
     parts = job.path.with_name(f".{job.path.stem}.{job.fingerprint}.parts")
-    lock = parts.with_suffix(".lock")
-    with only_process(lock, lambda: say("another process is making this data set; waiting for it")):
-        _refuse_other_data(job)  # that process may have been asked for fewer samples
+    lock = job.path.with_name(f".{job.path.stem}.lock")  # of the path: others may be making other data there
+    with only_process(lock, lambda: say(f"another process is making {job.path}; waiting for it")):
+        _refuse_other_data(job)  # that process may have been asked for other data, or fewer samples
         if job.path.exists():
             say(f"{job.path} is complete already")
         else:
@@ -203,6 +203,7 @@ def _solve_and_store(solve: Callable[[list[int]], Array], parts: Path, samples: 
 
 
 def _assemble(job: Job, parts: Path) -> None:
+    # Whoever holds the lock is the only one to write here.
     for left_by_a_kill in job.path.parent.glob(f".{job.path.stem}.*.tmp{job.path.suffix}"):
         left_by_a_kill.unlink(missing_ok=True)
     job.write(np.load(_part(parts, sample)).reshape(job.shape) for sample in job.samples)

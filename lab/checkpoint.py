@@ -46,6 +46,10 @@ def check(path: Path) -> None:
             f"{path} is not a whole checkpoint, perhaps truncated; delete it to start the run afresh."
         )
     try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()  # torch does not compare the checksums that it writes
+        if damaged is not None:
+            raise ValueError(f"{damaged} is damaged")
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds; each means that this file cannot be trusted
         reason = str(error).strip().split("\n")[0]

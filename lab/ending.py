@@ -48,6 +48,44 @@ def _refused(sentence: str) -> int:
     return REFUSED
 
 
+_waiting: list[Callable[[], None]] = []
+"""What signals that are held would have done."""
+
+
+@contextmanager
+def held_signals() -> Iterator[None]:
+    """Within the block Ctrl-C and SIGTERM wait for `let_signals_through` or for its end.
+
+    For libraries that call back into Python and cannot bear an exception there.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        _waiting.append(lambda: held[signal.Signals(number)](number, frame))
+
+    try:
+        for number in held:
+            signal.signal(number, hold)
+    except ValueError:  # not in the main thread, where none arrives
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        let_signals_through()
+
+
+def let_signals_through() -> None:
+    """Let a signal that waits do what it would have done."""
+    if _waiting:
+        first = _waiting[0]
+        _waiting.clear()
+        first()
+
+
 @contextmanager
 def _unwound_by_sigterm() -> Iterator[None]:
     """Within the block SIGTERM unwinds as Ctrl-C does, so that temporary files and worker processes are removed."""

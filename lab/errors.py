@@ -34,6 +34,8 @@ def readable(path: str | Path, remedy: str = "it is damaged: fetch it again") ->
     lab.errors.UserError: flow.h5 cannot be read (pop from empty list); it is damaged: fetch it again.
     """
     try:
+        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+            raise UserError(f"{path} is a pipe or a device, which would be waited for; give a file.")
         yield
     except UserError:
         raise

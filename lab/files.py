@@ -7,14 +7,14 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lab.errors import UserError
 
 T = TypeVar("T")
-_TEMPORARY = re.compile(r"\..*\.(\d+)\.tmp(\.[^.]+)?")
+_TEMPORARY = re.compile(r"\..*\.(\d+)\.tmp(\.[^.]+)?(\.gz)?")
 
 
 @contextmanager
@@ -33,10 +33,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     ('whole', 1)
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    stem = path.name.removesuffix(suffix)
+    temporary = path.with_name(f".{stem}.{os.getpid()}.tmp{suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_left(path.parent.glob(f".{glob.escape(path.stem)}.*.tmp{glob.escape(path.suffix)}"))
+        make_folder(path.parent)
+        _remove_left(path.parent.glob(f".{glob.escape(stem)}.*.tmp{glob.escape(suffix)}"))
     except OSError as error:
         raise unwritable(path, error) from error
     try:
@@ -51,6 +53,21 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, so that a power cut cannot lose their names."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _flush_folder(folder.parent)
+
+
+def reserve(path: Path, size: int) -> None:
+    """Let a file have room for so many bytes; if the disk is too full for that, it fails here and not half-way."""
+    if hasattr(os, "posix_fallocate"):  # not on macOS and Windows
+        with path.open("ab") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def is_temporary(path: Path) -> bool:
@@ -167,11 +184,21 @@ def _read_text(path: str | Path) -> str:
 
 
 def kept(folder: Path, key: Any, compute: Callable[[], T]) -> T:
-    """The JSON-like value that `compute` gives, computed once per key and kept in a file of `folder`."""
-    path = folder / f"{fingerprint(key)}.json"
-    if not path.exists():
-        write_json(path, compute())
-    return read_json(path)
+    """The JSON-like value that `compute` gives: computed once per key, kept in a file of `folder` with a checksum."""
+    from lab.console import say
+
+    name = fingerprint(key)
+    path, older = folder / f"{name}.kept.json", folder / f"{name}.json"
+    if path.exists():
+        with suppress(UserError):
+            found = read_table(path)
+            if found.get("checksum") == fingerprint(found.get("value")):
+                return found["value"]
+        say(f"{path} is damaged: computing it again")
+    # Earlier versions kept the value alone.
+    value = read_json(older) if older.exists() else json.loads(json.dumps(compute()))
+    write_json(path, {"checksum": fingerprint(value), "value": value})
+    return value
 
 
 def content_hash(path: Path) -> str:

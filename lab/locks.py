@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from lab.files import unwritable
+from lab.files import make_folder, unwritable
 
 
 def try_lock(path: Path) -> BaseFileLock | None:
@@ -20,7 +20,7 @@ def try_lock(path: Path) -> BaseFileLock | None:
     >>> lock.release()
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         lock = FileLock(path, is_singleton=False)
         lock.acquire(timeout=0)
     except Timeout:

@@ -1,6 +1,7 @@
 """Weights as safetensors, with a header that suffices to rebuild the model."""
 
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,17 @@ def save(path: Path, model: nn.Module, header: dict[str, Any]) -> None:
     }
     with atomic_path(path) as temporary:
         # Not by the library's own writer, whose temporary file a kill would leave and whose errors are no OSError.
-        temporary.write_bytes(serialised(tensors, metadata={"monarch": json.dumps(header)}))
+        # One entry of metadata, because the library writes several in any order.
+        checked = {**header, "checksum": _checksum(header, tensors)}
+        temporary.write_bytes(serialised(tensors, metadata={"monarch": json.dumps(checked)}))
+
+
+def _checksum(header: dict[str, Any], tensors: dict[str, torch.Tensor]) -> str:
+    found = zlib.crc32(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(tensors):
+        numbers = tensors[name].reshape(-1).view(torch.uint8).numpy()
+        found = zlib.crc32(numbers.data, zlib.crc32(name.encode(), found))
+    return f"{found:08x}"
 
 
 def load(path: Path | str, app: str) -> Weights:
@@ -90,6 +101,9 @@ def load(path: Path | str, app: str) -> Weights:
         ) from error
     if not isinstance(header, dict):
         raise UserError(f"{path} has a header that is no table of entries; train again or restore it.")
+    # Files of earlier versions have no checksum.
+    if "checksum" in header and header.pop("checksum") != _checksum(header, tensors):
+        raise UserError(f"{path} is damaged, for its checksum is another; train again or restore it.")
     if header.get("app") != app:
         raise UserError(f"{path} holds a model of {header.get('app')}, not of {app}; give other weights.")
     return Weights(header, tensors)

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from data.masks.pool import stable_seed
 from data.scans.scan import Scan
-from lab.errors import UserError
-from lab.files import read_json, write_json
+from lab.errors import UserError, readable
+from lab.files import read_table, write_json
 from mri.metrics import Complex
 from mri.predictor import Predictor
 from mri.sampling import measured
@@ -91,11 +91,9 @@ def ratios(image: Complex, truth: Complex, sigma: Real) -> NDArray[np.float64]:
 
 def keep(folder: Path, acc: float, factor: float, scans: Sequence[str]) -> None:
     """Keep a factor beside the weights."""
-    known: dict[str, Any] = (
-        read_json(folder / FILE) if (folder / FILE).is_file() else {"level": LEVEL, "factors": {}}
-    )
-    known["factors"][f"{acc:g}"] = {"factor": factor, "scans": list(scans)}
-    write_json(folder / FILE, known)
+    path, content = folder / FILE, {"factor": factor, "scans": list(scans)}
+    known = _read(path)["factors"] if path.is_file() else {}
+    write_json(path, {"level": LEVEL, "factors": {**known, f"{acc:g}": content}})
 
 
 def half_width(
@@ -113,6 +111,19 @@ def half_width(
     return factor * np.stack(echoes, -1), nearest
 
 
+def _read(path: Path) -> dict[str, Any]:
+    """What is kept: by acceleration, a factor and the scans that it was chosen on."""
+    with readable(path, "delete it and calibrate again"):
+        found = read_table(path)
+        if not all(
+            float(acc) > 0 and 0 < float(each["factor"]) < np.inf for acc, each in found["factors"].items()
+        ):
+            raise ValueError("factors and accelerations are positive numbers")
+        if not found["factors"]:
+            raise ValueError("there are no factors")
+        return found
+
+
 def kept_factor(folder: Path, acceleration: float) -> tuple[float, float]:
     """The factor for the acceleration nearest to this one, and that acceleration."""
     path = folder / FILE
@@ -121,6 +132,6 @@ def kept_factor(folder: Path, acceleration: float) -> tuple[float, float]:
             f"--uncertainty needs weights that were calibrated, but there is no {path}; run: "
             f"python -m mri.eval --only {folder.name} --uncertainty true"
         )
-    factors = {float(acc): float(found["factor"]) for acc, found in read_json(path)["factors"].items()}
+    factors = {float(acc): float(found["factor"]) for acc, found in _read(path)["factors"].items()}
     nearest = min(factors, key=lambda acc: abs(np.log(acc / acceleration)))
     return factors[nearest], nearest

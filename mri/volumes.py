@@ -98,13 +98,6 @@ def write_nifti(path: str | Path, volumes: NDArray[Any], scan: Scan, *, first: i
     kind = np.complex64 if np.iscomplexobj(volumes) else np.float32
     image = nibabel.Nifti1Image(np.asarray(volumes, kind), affine_from(scan, first))
     image.header.set_xyzt_units("mm")
-    suffix = ".nii.gz" if path.name.endswith(".gz") else ".nii"
-    # The writer chooses compression by the whole ending, of which a temporary name keeps the last part only.
     with atomic_path(path) as temporary:
-        draft = temporary.with_name(f"{temporary.name}{suffix}")
-        try:
-            nibabel.save(image, draft)
-            draft.replace(temporary)
-        finally:
-            draft.unlink(missing_ok=True)
+        nibabel.save(image, temporary)
     return path

@@ -19,7 +19,6 @@ def convert(config: ConvertConfig) -> Path:
     fields = open_fields(config.file, told=config)
     require_geometry(fields.path, fields.source.layout)
     say(summary(fields))
-    config.out.parent.mkdir(parents=True, exist_ok=True)
     file.write(config.out, fields.source.layout, fields.source.samples, _samples(fields))
     say(f"wrote {config.out}: {len(fields)} samples")
     return config.out

@@ -17,7 +17,6 @@ under its own name.
 """
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,8 +29,9 @@ from torch import Tensor
 from data.fields.geometry import Geometry, from_dict
 from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.hdf5 import Hdf5File, checked_storage, new_file
-from lab.errors import UserError
-from lab.files import atomic_path
+from lab.ending import let_signals_through
+from lab.errors import UserError, readable
+from lab.files import atomic_path, reserve
 
 OWN = (
     "problem", "names", "inputs", "geometry", "static", "fingerprint", "first_sample", "num_samples", "constants",
@@ -43,6 +43,7 @@ REQUIRED = {
     "problem": str, "names": list, "inputs": list, "fingerprint": str, "first_sample": int, "num_samples": int
 }  # fmt: skip
 """Attributes that every file of fields has."""
+OPTIONAL = {"constants": list, "units": str, "symmetries": list}
 
 
 class Sample(NamedTuple):
@@ -58,7 +59,7 @@ class FieldsFile(Source):
 
     def __init__(self, path: Path, num_samples: int | None = None, frames: int | None = None) -> None:
         self.path, self._file = path, Hdf5File(path)
-        found = self._file.attributes(REQUIRED)
+        found = self._file.attributes(REQUIRED, OPTIONAL)
         vectors = (self._file.vector(name) for name in ("rows", "columns", "times"))
         rows, columns, times = map(torch.from_numpy, vectors)
         inputs = tuple(found["inputs"])
@@ -71,7 +72,7 @@ class FieldsFile(Source):
             inputs=inputs,
             static=bool(found.get("static", inputs)),
             constants=tuple(found.get("constants", ())),
-            units=json.loads(found.get("units", "{}")),
+            units=self._units(found),
             symmetries=tuple(found.get("symmetries", ())),
             parameters={key: value for key, value in found.items() if key not in OWN},
             fingerprint=found["fingerprint"],
@@ -86,6 +87,11 @@ class FieldsFile(Source):
     def recognises(path: Path) -> bool:
         """Whether the file is in this format."""
         return h5py.is_hdf5(path) and "geometry" in Hdf5File(path).attribute_names()
+
+    def _units(self, attributes: dict[str, Any]) -> dict[str, str]:
+        with readable(self.path, "the attribute 'units' should be a table of texts"):
+            found = json.loads(attributes.get("units", "{}"))
+            return {str(name): str(unit) for name, unit in found.items()}
 
     def _geometry(self, attributes: dict[str, Any], rows: Tensor) -> Geometry:
         try:
@@ -114,7 +120,8 @@ def write(
     datasets |= {"inputs": layout.input_shape} if layout.inputs else {}
     datasets |= {"constants": layout.constant_shape} if layout.constants else {}
     with atomic_path(path) as temporary:
-        check_space(temporary, 4 * len(numbers) * sum(int(np.prod(shape)) for shape in datasets.values()))
+        # Here, not after all samples have been computed and most of them written.
+        reserve(temporary, 4 * len(numbers) * sum(int(np.prod(shape)) for shape in datasets.values()) + 2**16)
         with new_file(temporary) as file:
             file.attrs.update(layout.parameters)
             file.attrs["problem"], file.attrs["static"] = layout.problem, layout.static
@@ -137,17 +144,10 @@ def write(
                     name, (len(numbers), *one), **checked_storage((1, *one), "f4")
                 )
             for i, sample in enumerate(samples):
+                let_signals_through()
                 for name, values in Sample(*sample)._asdict().items():
                     if values is not None:
                         made[name][i] = values
-
-
-def check_space(path: Path, size: int) -> None:
-    """Fail here if the disk is too full, not after all samples have been computed and most of them written."""
-    if not hasattr(os, "posix_fallocate"):  # macOS, Windows
-        return
-    with path.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, size + 2**16)
 
 
 def holds(path: Path, fingerprint: str, numbers: range) -> bool:

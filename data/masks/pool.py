@@ -7,7 +7,6 @@ skips what another has finished), and a training run that is resumed finds the m
 
 import hashlib
 import random
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from torch import Tensor
 from data.masks.generate import generate
 from data.masks.spec import MaskSpec
 from data.scans.sense import centre
-from lab.errors import UserError
+from lab.errors import readable
 from lab.files import atomic_path
 from lab.loader import mix
 from lab.paths import datasets_dir
@@ -90,14 +89,9 @@ class MaskPool:
 
     def _read(self, name: str) -> tuple[np.ndarray, float]:
         path, (ky, kz) = self._path(name), self.spec.grid
-        try:
-            with path.open("rb") as raw, np.load(raw) as file:
-                mask = np.unpackbits(file["bits"], count=ky * kz).reshape(ky, kz).astype(bool)
-                return mask, float(file["acceleration"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(
-                f"{path} is not a mask ({error}); delete it and it will be made again."
-            ) from error
+        with readable(path, "delete it and it is made again"), path.open("rb") as raw, np.load(raw) as file:
+            mask = np.unpackbits(file["bits"], count=ky * kz).reshape(ky, kz).astype(bool)
+            return mask, float(file["acceleration"])
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.npz"

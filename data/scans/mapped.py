@@ -1,14 +1,27 @@
 """Arrays that stay on disk: mapped into memory when they are first read."""
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from lab.errors import UserError
+from lab.files import atomic_path, reserve
+
+
+@contextmanager
+def new_array(path: Path, shape: Sequence[int]) -> Iterator[NDArray[np.complex64]]:
+    """A .npy file to be filled, its space reserved: a full disk would kill whoever writes to memory that is mapped."""
+    with atomic_path(path) as temporary:
+        array = open_memmap(temporary, "w+", np.complex64, tuple(shape))
+        reserve(temporary, temporary.stat().st_size)
+        yield array
+        array.flush()
 
 
 class Mapped:

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from data.scans.espirit import Espirit, MapEstimator
-from data.scans.mapped import Mapped
+from data.scans.mapped import Mapped, new_array
 from data.scans.sampling import Sampling
 from data.scans.sense import centre
 from lab.errors import UserError
-from lab.files import atomic_path, fingerprint
+from lab.files import fingerprint
 from lab.paths import datasets_dir
 from lab.progress import Progress
 
@@ -57,11 +56,8 @@ class EstimatedMaps:
             if not path.exists():
                 self._check()
                 shape = (self.scan.num_slices, self.scan.num_coils, *self.scan.matrix_shape[1:])
-                with atomic_path(path) as temporary:
-                    array = open_memmap(temporary, "w+", np.complex64, shape)
+                with new_array(path, shape) as array:
                     self._estimate(array)
-                    array.flush()
-                    del array
             try:
                 self._mapped = Mapped(path)
                 _ = self._mapped.array

@@ -23,19 +23,25 @@ from lab.table import Table
 from tests.crash import kills, processes, readers, surroundings
 from tests.crash.commands import COMMANDS, LIBRARIES, make_inputs
 from tests.crash.specimens import uncovered
-from tests.crash.trial import FULL, KILL, interposed, preload
+from tests.crash.trial import interposed, preload
 
 PARTS = {
     "kills": "SIGKILL at every file operation of every command, then the same command again: the same bytes",
     "full-disk": "the disk is full from every file operation on: one sentence; then as above",
+    "sigterm": "SIGTERM at file operations of every command: the usual status, nothing left; then as above",
+    "flushes": "power cuts: the contents of every file are flushed before it gets its name, its folder afterwards",
     "together": "two processes at once, and workers whose parent is killed",
-    "signals": "SIGTERM in every command; Ctrl-C once and twice",
+    "signals": "real processes: SIGTERM in long work, Ctrl-C once and twice",
     "surroundings": "folders, names, variables, terminals, memory that are not as usual",
     "malformed": "files made from schemas gone wrong: read or refused in one sentence, soon",
     "fuzz": "mutations of valid files: the same, and no other numbers where there are checksums",
 }
 AT_ONCE = 25
 """Malformed or mutated files of one task."""
+OPERATIONS = (*kills.PARTS.values(), "flushes")
+"""Parts that concern the file operations of commands; they are tried together."""
+STATES = 5
+"""States that one task continues from."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,8 @@ class CampaignConfig:
     every: int = 1
     """Try every n-th operation and malformed file only, for a shorter campaign."""
     only: list[str] = field(default_factory=list)
-    """Parts to run: kills, full-disk, together, signals, surroundings, malformed, fuzz; all when not given."""
+    """Parts to run, all when not given: kills, full-disk, sigterm and flushes (these four come together), together,
+    signals, surroundings, malformed, fuzz."""
     jobs: int = 2
     """Processes."""
     seed: int = 0
@@ -74,6 +81,8 @@ class Ledger:
         """Add the outcome of some trials."""
         self.tried[part] += tried
         self.failed[part] += wrong
+        for each in wrong:
+            say(f"FAILED {each}")
 
     def table(self, caption: str) -> Table:
         """Tried, held, failed."""
@@ -101,13 +110,11 @@ def campaign(config: CampaignConfig) -> None:
             say("making the inputs")
             pool.submit(make_inputs, base / "inputs").result()
             if not counting:
-                say("kills and full-disk need Linux and a C compiler: skipped")
-                parts = [part for part in parts if part not in ("kills", "full-disk")]
+                say(f"{', '.join(OPERATIONS)} need Linux and a C compiler: skipped")
+                parts = [part for part in parts if part not in OPERATIONS]
             _run(pool, list(_tasks(pool, parts, config, base)), ledger)
             if "fuzz" in parts:
                 _fuzz(pool, config, base, ledger)
-    for wrong in (each for part in parts for each in ledger.failed[part]):
-        say(f"FAILED {wrong}")
     words = f"{(time.monotonic() - started) / 60:.0f} minutes, --minutes {config.minutes:g} --every {config.every}"
     table = ledger.table(f"The campaign: {words}")
     table.print()
@@ -137,15 +144,18 @@ def _tasks(
     ) in ONE_BY_ONE.items():  # these mostly wait: first, so that they do so beside the others
         if part in parts:
             yield part, 0, _listed, (function, inputs, base)
-    operations = {"kills": KILL, "full-disk": FULL}
-    if set(operations) & set(parts):
-        planned = [(command, pool.submit(_plan, command.name, base)) for command in COMMANDS]
-        for command, future in planned:
-            number, wrong = future.result()
-            yield "kills", 0, _nothing, ([wrong] if wrong else [],)
-            for part in set(operations) & set(parts):
-                for numbers in _chunks(range(1, number + 1, config.every * command.every), kills.CHUNK):
-                    yield part, len(numbers), _operations, (command.name, numbers, operations[part], base)
+    if set(OPERATIONS) & set(parts):
+        say("letting things go wrong at the file operations of every command")
+        disturbed = [
+            (command, pool.submit(_disturb, command.name, config.every, base)) for command in COMMANDS
+        ]
+        for command, future in disturbed:
+            found = future.result()
+            for part, tried in found.tried.items():
+                yield part, tried, _nothing, (found.failed.get(part, []),)
+            states = list(found.states.items())[:: command.every]
+            for begin in range(0, len(states), STATES):
+                yield "kills", 0, _continue, (command.name, dict(states[begin : begin + STATES]), base)
     if "malformed" in parts:
         missing = pool.submit(_uncovered, base).result()
         yield "malformed", 0, _nothing, ([f"no specimen of {name}" for name in missing],)
@@ -194,13 +204,16 @@ def _fuzz(pool: ProcessPoolExecutor, config: CampaignConfig, base: Path, ledger:
             )
 
 
-def _plan(name: str, base: Path) -> tuple[int, str]:
-    command = next(command for command in COMMANDS if command.name == name)
-    return kills.plan(command, base / "inputs", _work(base))
+def _disturb(name: str, every: int, base: Path) -> kills.Found:
+    return kills.disturb(name, base / "inputs", _work(base), every)
 
 
-def _operations(name: str, numbers: range, what: int, base: Path) -> list[str]:
-    return kills.try_operations(name, numbers, what, base / "inputs", _work(base))
+def _continue(name: str, states: dict[str, tuple[str, str]], base: Path) -> list[str]:
+    return [
+        f"{where}, then continued: {wrong}"
+        for state, (_, where) in states.items()
+        for wrong in kills.continue_from(name, state, base / "inputs", _work(base))
+    ]
 
 
 def _malformed(name: str, numbers: range, base: Path) -> list[str]:
@@ -234,6 +247,7 @@ def _listed(
 
 def _together(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
     yield from processes.two_at_once(inputs, work)
+    yield from processes.others_at_once(inputs, work)
     yield from processes.killed_parents(inputs, work)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.crash.trial import in_child, run_command
+from tests.data import own_files
 
 FLOW = (
     "data.navier_stokes --nu 1e-2 --final-time 12 --grid 16 --resolution 16 --precision float32 --workers 1"
@@ -33,7 +34,8 @@ class Command:
     start: tuple[str, ...] = ()
     seconds: float = 120
     every: int = 1
-    """Only every n-th operation is tried: for slow commands that do little that others do not."""
+    """Only every n-th of the states that are left is continued from: for slow commands whose states are much alike,
+    because they write one result after the other and read none of them."""
 
     @property
     def module(self) -> str:
@@ -64,24 +66,24 @@ COMMANDS = (
     Command("data.fields join shards/flow.h5 --remove-shards", ("shards",)),
     Command("data.knee --subjects 1 --shape [8,32,24] --jobs 1 --out knees"),
     Command("data.knee from-images {inputs}/images.npz --out scans"),
-    Command("data.knee show {inputs}/knees --out pictures"),
+    Command("data.knee show {inputs}/knees --out pictures", every=3),
     Command("data.scans info {inputs}/knees/files_recon_calib-24/MTR_001.h5"),
-    Command("data.scans show {inputs}/knees/files_recon_calib-24/MTR_001.h5 --out pictures"),
+    Command("data.scans show {inputs}/own.npy --out pictures"),
     Command("data.masks --count 2 --ky 32 --kz 24 --picture masks.png"),
     Command(f"pde.train {PDE} --name a --resume"),
-    Command("pde.eval --figures false", ("runs/pde",)),
+    Command("pde.eval --figures false", ("runs/pde",), every=3),
     Command(f"pde.table {PDE_TABLE}", ("tables/runs/pde",), every=5),
     Command("pde.export --weights {inputs}/runs/pde/small/weights.safetensors --out model.pt2", every=3),
     Command("pde.models"),
     Command(f"mri.train {MRI} --name a"),
-    Command("mri.eval --figures false", ("runs/mri",)),
+    Command("mri.eval --figures false", ("runs/mri",), every=2),
     Command(f"mri.table {MRI_TABLE}", ("tables/runs/mri",), every=5),
     Command("mri.reconstruct --weights {inputs}/runs/mri/one/weights.safetensors "
             "--input {inputs}/knees/files_recon_calib-24/MTR_001.h5 --out volume.nii.gz"),
     Command("mri.export --weights {inputs}/runs/mri/one/weights.safetensors --out model.pt2", every=3),
     Command("mri.models"),
     Command(f"text.train {TEXT} --name a --resume"),
-    Command("text.eval", ("runs/text",)),
+    Command("text.eval", ("runs/text",), every=3),
     Command(f"text.table {TEXT_TABLE}", ("tables/runs/text",), every=5),
     Command("text.models --sizes tiny"),
 )  # fmt: skip
@@ -122,6 +124,9 @@ def make_inputs(inputs: Path, made: tuple[str, ...] = MAKE, tables: tuple[str, .
     lines = (f"line {i} of a text to learn from\n" for i in range(1500))
     (inputs / "text.txt").write_text("".join(lines))
     random = np.random.default_rng(0)
+    np.save(
+        inputs / "own.npy", own_files.kspace(2, (24, 20))
+    )  # without coil maps: they are estimated and kept
     np.savez(inputs / "images.npz", images=random.random((2, 32, 32)).astype(np.float32))
     (inputs / "tables").mkdir()
     for place, every in ((inputs, made), (inputs / "tables", tables)):

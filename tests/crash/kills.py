@@ -1,88 +1,133 @@
-"""Kills and full disks at every file operation: what is left behind, the same command finishes, byte for byte.
+"""Kills, full disks and SIGTERM at every file operation: what is left behind, the same command finishes, byte for byte.
 
-A killed process leaves what it had written until then. The next one finds it; so two kills that leave the same files
-need only one continuation. A full disk stays full until the process ends, which says so in one sentence.
+The command runs once and stops at every operation. What is in its folder then is what a kill would leave there. A copy
+of the process goes on with a full disk, another one with SIGTERM; each has to end well, and its traces are removed
+before the command goes on. From everything that was left the command is then started again, undisturbed. Of equal
+states one is enough, and temporary files count by their names alone, for nobody ever reads them.
 """
 
 import hashlib
+import os
 import re
 import shutil
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.files import read_json
+from lab.files import is_temporary, read_json
 from tests.crash.commands import COMMANDS, Command, set_up
-from tests.crash.trial import COUNT, FULL, KILL, REFUSED, Outcome, arm, in_child, operations, run_command
+from tests.crash.flushes import unflushed
+from tests.crash.snapshot import Snapshot
+from tests.crash.trial import Outcome, count_operations, in_child, run_command, stop_at_operations
 
-CHUNK = 10
-"""Operations that one task tries."""
+PARTS = {"k": "kills", "f": "full-disk", "t": "sigterm"}
+"""Parts of the campaign, by the letters that name what went wrong."""
+WORDS = {"k": "killed at", "f": "disk full from", "t": "SIGTERM at"}
+TERM_EVERY = 5
+"""SIGTERM unwinds through the same code wherever it comes: it need not be tried at every operation."""
+TERMINATED = 128 + 15
+ALARM = 14
 UNCOMPARED = ("log.txt", ".lock")
 """A log tells what happened, kills included; locks are empty."""
-_MANIFEST = re.compile("<pre>.*?</pre>", re.DOTALL)
+_MANIFEST = re.compile("<pre tabindex=0>.*?</pre>", re.DOTALL)
 _PID = re.compile(r"\.\d+\.tmp")
 
 
-def plan(command: Command, inputs: Path, work: Path) -> tuple[int, str]:
-    """Run the command undisturbed and keep what it leaves; how many operations that took, or what went wrong."""
+@dataclass
+class Found:
+    """What was tried of a command, what failed, and what was left behind: digests of states, with words for each."""
+
+    tried: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    failed: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    states: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By digest: the part of the campaign, and words."""
+
+    def plain(self) -> "Found":
+        """The same, to be sent to another process."""
+        return Found(dict(self.tried), dict(self.failed), self.states)
+
+
+def disturb(name: str, inputs: Path, work: Path, every: int = 1) -> Found:
+    """Let everything go wrong at every n-th file operation of a command."""
+    command = _named(name)
+    found = Found()
+    found.tried["flushes"] = 1
     place = work / "place"
     set_up(command, inputs, place)
-    counted = work / "counted"
+    journal = work / "journal"
 
     def run() -> int:
-        arm(place, COUNT, 0)
-        status = run_command(command.words.format(inputs=inputs))
-        counted.write_text(str(operations()))
-        return status
+        count_operations(place, journal)
+        return run_command(command.words.format(inputs=inputs))
 
     done = in_child(run, place, seconds=command.seconds)
     if done.status != 0:
-        return 0, f"{command.name}: {done.complaint or done.output}"
+        found.failed["flushes"].append(f"{name}: {done.complaint or done.output}")
+        return found.plain()
+    found.failed["flushes"] += [f"{name}: {each}" for each in list(unflushed(journal.read_text(), place))[:1]]
     reference = _reference(command, inputs)
     shutil.rmtree(reference, ignore_errors=True)
     shutil.copytree(place, reference)
-    return int(counted.read_text()), ""
+    _watch(command, found, inputs, work, every)
+    return found.plain()
 
 
-def try_operations(name: str, numbers: range, what: int, inputs: Path, work: Path) -> list[str]:
-    """Disturb the command at each of these operations; returns what went wrong."""
-    command = next(command for command in COMMANDS if command.name == name)
-    place, reference = work / "place", _reference(command, inputs)
-    wrong: list[str] = []
-    continued: set[str] = set()
-    for number in numbers:
-        set_up(command, inputs, place)
-        done = in_child(
-            lambda n=number: _disturbed(command, n, what, inputs, place), place, seconds=command.seconds
-        )
-        kind = "killed at" if what == KILL else "disk full from"
-        where = f"{name}, {kind} operation {number}"
-        if what == KILL and done.status != -9:
-            wrong.append(f"{where}: not killed: {done.complaint or done.last_line}")
-        if what == FULL and (done.complaint or done.status not in (0, REFUSED)):
-            wrong.append(f"{where}: {done.complaint or done.last_line}")
-        if what == FULL and done.status == 0 and (unlike := differences(place, reference)):
-            wrong.append(f"{where}: success was claimed, but {unlike[0]}")
+def _watch(command: Command, found: Found, inputs: Path, work: Path, every: int) -> None:
+    place, mail, output = work / "place", work / "mail", work / "output"
+    reference, states = _reference(command, inputs), _states(command, inputs)
+    set_up(command, inputs, place)
+    before: list[Snapshot] = []
+
+    def run() -> int:
+        stop_at_operations(place, mail, output, every, TERM_EVERY, int(command.seconds))
+        return run_command(command.words.format(inputs=inputs))
+
+    def look() -> None:
+        letter, number, status = mail.read_text().split()
+        part, where = PARTS[letter], f"{command.name}, {WORDS[letter]} operation {number}"
+        found.tried[part] += 1
+        if letter != "k":
+            code = os.waitstatus_to_exitcode(int(status))
+            done = Outcome(code, output.read_text(errors="replace"), command.seconds, code == -ALARM)
+            found.failed[part] += [f"{where}: {each}" for each in _at_once(letter, done, place, reference)]
         state = digest(place)
-        if state not in continued:
-            continued.add(state)
-            wrong += [
-                f"{where}, then continued: {each}" for each in _continued(command, inputs, place, reference)
-            ]
-    return wrong
+        if state not in found.states:
+            found.states[state] = part, where
+            shutil.copytree(place, states / state)
+        if letter == "k":
+            before[:] = [Snapshot(place, work / "links")]
+        else:
+            before[0].restore()
+
+    done = in_child(run, place, on_stop=look)
+    unlike = differences(place, reference)
+    if done.status != 0 or unlike:
+        found.failed["kills"].append(f"{command.name}, watched: {done.complaint or unlike}")
 
 
-def _disturbed(command: Command, number: int, what: int, inputs: Path, place: Path) -> int:
-    arm(place, what, number)
-    return run_command(command.words.format(inputs=inputs))
+def _at_once(letter: str, done: Outcome, place: Path, reference: Path) -> list[str]:
+    """What is wrong before anything is continued."""
+    if letter == "t":
+        left = [path.name for path in place.rglob(".*.tmp*")]
+        fine = done.status in (0, TERMINATED) and "Traceback" not in done.output and not left
+        return [] if fine else [f"status {done.status}, {left} left: {done.last_line}"]
+    if done.complaint:
+        return [done.complaint]
+    unlike = differences(place, reference) if done.status == 0 else []
+    return [f"success was claimed, but {unlike[0]}"] if unlike else []
 
 
-def _continued(command: Command, inputs: Path, place: Path, reference: Path) -> list[str]:
-    again: Outcome = in_child(
-        lambda: run_command(command.words.format(inputs=inputs)), place, seconds=command.seconds
-    )
+def continue_from(name: str, state: str, inputs: Path, work: Path) -> list[str]:
+    """Start the command again where something was left behind; returns what went wrong."""
+    command, place = _named(name), work / "place"
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.move(_states(command, inputs) / state, place)
+    words = command.words.format(inputs=inputs)
+    again = in_child(lambda: run_command(words), place, seconds=command.seconds)
     if again.status != 0:
         return [again.complaint or again.last_line]
-    return differences(place, reference)[:1]
+    return differences(place, _reference(command, inputs))[:1]
 
 
 def differences(found: Path, wanted: Path) -> list[str]:
@@ -136,13 +181,22 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def digest(folder: Path) -> str:
-    """Names and contents below a folder, but for the process numbers in temporary names."""
+    """Names and contents below a folder; of temporary files and logs the names, without numbers of processes."""
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*"), key=lambda path: _PID.sub(".tmp", str(path))):
         found.update(_PID.sub(".tmp", str(path.relative_to(folder))).encode())
-        found.update(path.read_bytes() if path.is_file() else b"/")
+        if not is_temporary(path) and path.name not in UNCOMPARED:
+            found.update(path.read_bytes() if path.is_file() else b"/")
     return found.hexdigest()
+
+
+def _named(name: str) -> Command:
+    return next(command for command in COMMANDS if command.name == name)
 
 
 def _reference(command: Command, inputs: Path) -> Path:
     return inputs.parent / "references" / command.name.replace(" ", "-")
+
+
+def _states(command: Command, inputs: Path) -> Path:
+    return inputs.parent / "states" / command.name.replace(" ", "-")

@@ -131,7 +131,7 @@ ARRAYS: dict[str, Callable[[np.ndarray], Any]] = {
     "one axis more": lambda array: array[None],
     "a row less": lambda array: array[:-1] if array.ndim else array,
     "complex": lambda array: array + 1j if array.dtype.kind in "fiu" else np.array(1j),
-    "NaN": lambda array: array * np.nan if array.dtype.kind in "fiu" else np.array(np.nan),
+    "all NaN": lambda array: array * np.nan if array.dtype.kind in "fiu" else np.array(np.nan),
     "zeros": lambda array: np.zeros_like(array),
 }
 

@@ -1,4 +1,8 @@
-"""Several processes, and signals: two at once, killed parents, Ctrl-C, SIGTERM. Commands as people start them."""
+"""Several processes, and signals: two at once, killed parents, Ctrl-C, SIGTERM.
+
+Commands are forked from a process that has imported everything, so that they begin at once; some are started as people
+start them.
+"""
 
 import os
 import shlex
@@ -9,16 +13,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from lab.files import read_json
 from tests.crash.commands import COMMANDS, Command, set_up
 from tests.crash.kills import differences
-from tests.crash.trial import FORGOTTEN, ROOT
+from tests.crash.trial import FORGOTTEN, ROOT, Started
 
 SLOW_FLOW = "data.navier_stokes --nu 1e-5 --num-samples 4 --grid 256 --final-time 20"
 SLOW_KNEES = "data.knee --subjects 4 --size laptop --out knees"
 LONG_DEMO = "lab.demo.train --preset smoke --epochs 2000 --name long --resume"
-QUICK = ("data.darcy", "data.masks", "lab.demo.train", "data.knee")
+QUICK = ("data.darcy", "data.masks", "data.knee", "lab.demo.train", "lab.demo.table", "lab.demo.eval", "text.train",
+         "pde.export")  # fmt: skip
 """Commands that are started twice at once."""
 
 
@@ -28,7 +34,7 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "100", **changes}
 
 
-def start(words: str, place: Path, **changes: str) -> "subprocess.Popen[str]":
+def start_afresh(words: str, place: Path, **changes: str) -> "subprocess.Popen[str]":
     """`python -m` and these words in a folder, in a process group of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", *shlex.split(words)], cwd=place, env=environment(**changes), text=True,
@@ -73,9 +79,9 @@ def two_at_once(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
         place, reference = work / "place", work / "alone"
         for folder, times in ((reference, 1), (place, 2)):
             set_up(command, inputs, folder)
-            processes = [start(command.words.format(inputs=inputs), folder) for _ in range(times)]
+            processes = [Started(command.words.format(inputs=inputs), folder) for _ in range(times)]
             outputs = [process.communicate(timeout=300)[0] for process in processes]
-            statuses = sorted(process.returncode for process in processes)
+            statuses = sorted(process.returncode or 0 for process in processes)
         shutil.rmtree(reference / "runs", ignore_errors=True)  # with times in it
         fine = statuses in ([0, 0], [0, 2]) and not any("Traceback" in output for output in outputs)
         runs = place / "runs"
@@ -84,6 +90,20 @@ def two_at_once(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
         unlike = differences(place, reference)
         said = "" if fine and whole and not unlike else f"{statuses}, {unlike[:1]}: {outputs[-1][-300:]}"
         yield f"{command.name}, twice at once", said
+
+
+def others_at_once(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
+    """Other data, or more of it, for the same path: refused when the first is done, and never taken for the same."""
+    slow = "data.darcy --num-samples 30 --resolution 60 --workers 1 --out x.h5"
+    for change in ("--num-samples 31", "--resolution 30"):
+        place = fresh(work)
+        first = Started(slow, place)
+        begun = wait_until(lambda place=place: (place / ".x.lock").exists())
+        second = Started(f"{slow} {change}", place)
+        said = second.communicate(timeout=300)[0]
+        first.communicate(timeout=300)
+        right = begun and (first.returncode, second.returncode) == (0, 2) and "holds other data" in said
+        yield f"data.darcy, at once with {change}", "" if right else f"{second.returncode}: {said[-300:]}"
 
 
 def killed_parents(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
@@ -95,7 +115,7 @@ def killed_parents(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
     }
     for words, least in tries.items():
         for number in (signal.SIGKILL, signal.SIGTERM):
-            process = start(words, fresh(work))
+            process = Started(words, fresh(work))
             begun = wait_until(lambda process=process, least=least: len(group(process.pid)) >= least)
             time.sleep(2)  # until the workers work
             process.send_signal(number)
@@ -109,7 +129,7 @@ def killed_parents(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
 
 STOPPABLE = {
     "lab.demo.train": (LONG_DEMO, "runs/demo/long/metrics.csv"),
-    "data.navier_stokes": (f"{SLOW_FLOW} --workers 1 --out x.h5", ".x.*.lock"),
+    "data.navier_stokes": (f"{SLOW_FLOW} --workers 1 --out x.h5", ".x.lock"),
     "data.knee": (f"{SLOW_KNEES} --jobs 1", "datasets/masks"),
     "data.masks": ("data.masks --count 5000 --ky 416 --kz 80", "datasets/masks/*/*.npz"),
     "pde.train": ("pde.train --preset smoke --data {inputs}/flow.h5 --nu 1e-2 --epochs 3000 --name long",
@@ -124,18 +144,23 @@ STOPPABLE = {
 
 
 def stopped(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
-    """SIGTERM in the middle of the work, and in other commands while they start; Ctrl-C once and twice."""
+    """SIGTERM in the middle of long work, and in commands that only read; Ctrl-C once and twice, as at a terminal.
+
+    Other commands get SIGTERM at their file operations (kills.py).
+    """
     for words, sign in STOPPABLE.values():
-        yield _stop(words.format(inputs=inputs), sign, [signal.SIGTERM], work)
+        yield _stop(words.format(inputs=inputs), sign, [signal.SIGTERM], work, Started)
     for name in ("lab.demo.train", "data.navier_stokes"):
         words, sign = STOPPABLE[name]
-        yield _stop(words.format(inputs=inputs), sign, [signal.SIGINT], work)
-        yield _stop(words.format(inputs=inputs), sign, [signal.SIGINT, signal.SIGINT], work)
-    for command in (each for each in COMMANDS if each.name not in STOPPABLE):
+        yield _stop(words, sign, [signal.SIGINT], work, start_afresh)
+        yield _stop(words, sign, [signal.SIGINT, signal.SIGINT], work, start_afresh)
+    for command in (each for each in COMMANDS if each.name.endswith(("models", "info"))):
         yield _stop_at_start(command, inputs, work)
 
 
-def _stop(words: str, sign: str, signals: list[signal.Signals], work: Path) -> tuple[str, str]:
+def _stop(
+    words: str, sign: str, signals: list[signal.Signals], work: Path, start: Callable[[str, Path], Any]
+) -> tuple[str, str]:
     place = fresh(work)
     process = start(words, place)
     begun = wait_until(lambda: next(place.glob(sign), None) or process.poll() is not None)
@@ -156,8 +181,8 @@ def _stop(words: str, sign: str, signals: list[signal.Signals], work: Path) -> t
 
 def _stop_at_start(command: Command, inputs: Path, work: Path) -> tuple[str, str]:
     set_up(command, inputs, work / "place")
-    process = start(command.words.format(inputs=inputs), work / "place")
-    time.sleep(3)
+    process = Started(command.words.format(inputs=inputs), work / "place")
+    time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     output = process.communicate(timeout=120)[0]
     right = process.returncode in (0, 143, -15) and "Traceback" not in output

@@ -11,8 +11,10 @@ from tests.crash.trial import Outcome, in_child
 
 MEMORY = 2**30
 """Bytes that reading a file of some kilobytes may take."""
-OTHER_NUMBERS = 71
-"""Exit status of a child that was given numbers which the file's checksums should have refused."""
+OURS = {"place", "specimens", "journal", "mail", "output", "links", "alone"}
+"""What the campaign itself has in the folder of a worker."""
+OTHER_NUMBERS, IMPOSSIBLE = 71, 72
+"""Exit statuses of a child: it got numbers which the file's checksums should have refused; there is no such file."""
 
 
 def count_malformed(inputs: Path, work: Path) -> dict[str, int]:
@@ -33,7 +35,9 @@ def try_malformed(name: str, numbers: range, inputs: Path, work: Path) -> list[s
     wrong = []
     for label, damage in _damages(specimen, inputs, work)[numbers.start : numbers.stop : numbers.step]:
         done = _trial(specimen, damage, inputs, work, same_numbers=False)
-        if complaint := _complaint(done, work):
+        must_refuse = specimen.finite and label.endswith("all NaN") and not label.startswith(specimen.unused)
+        complaint = "NaN was read, without a word" if must_refuse and done.status == 0 else ""
+        if complaint := complaint or _complaint(done, work):
             wrong.append(f"{name}, {label}: {complaint}")
     return wrong
 
@@ -116,7 +120,7 @@ def _trial(
         try:
             damage(path)
         except (OSError, ValueError, TypeError, KeyError, RuntimeError, OverflowError):
-            return 0  # there is no such file
+            return IMPOSSIBLE
         found = specimen.read(path)
         if wanted is not None and found != wanted:
             return OTHER_NUMBERS
@@ -128,11 +132,13 @@ def _trial(
 def _complaint(done: Outcome, work: Path) -> str:
     if done.status == OTHER_NUMBERS:
         return "other numbers were read, without a word"
+    if done.status == IMPOSSIBLE:
+        return ""
     if done.complaint:
         return done.complaint
     if next((work / "place").rglob("exploded"), None):
         return "code in the file was executed"
-    strangers = {path.name for path in work.iterdir()} - {"place", "specimens", "counted"}
+    strangers = {path.name for path in work.iterdir()} - OURS
     return f"{strangers} was written outside" if strangers or Path("/elsewhere").exists() else ""
 
 

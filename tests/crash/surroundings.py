@@ -1,4 +1,4 @@
-"""Surroundings that are not as on the developer's machine, one try each; real commands."""
+"""Surroundings that are not as on the developer's machine, one try each."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copy, copytree
 
-from tests.crash.processes import environment, fresh, start, wait_until
-from tests.crash.trial import ROOT, in_child, run_command
+from tests.crash.processes import environment, fresh, wait_until
+from tests.crash.trial import ROOT, Started, in_child, run_command
 
 DEMO = "lab.demo.train --preset smoke --epochs 1 --name a"
 Try = tuple[str, str]
@@ -27,12 +27,13 @@ def tries(inputs: Path, work: Path) -> Iterator[Try]:
         colours,
         replaced_file,
         little_memory,
+        diverged,
     ):
         yield from each(inputs, work)
 
 
 def _said(words: str, place: Path, wanted: int = 0, **changes: str) -> str:
-    process = start(words, place, **changes)
+    process = Started(words, place, **changes)
     output = process.communicate(timeout=300)[0]
     right = process.returncode == wanted and "Traceback" not in output
     return "" if right else f"status {process.returncode}: {output[-300:]}"
@@ -108,9 +109,9 @@ def closed_output(inputs: Path, work: Path) -> Iterator[Try]:
 def narrow(inputs: Path, work: Path) -> Iterator[Try]:
     """A terminal of 40 columns: no number is cut."""
     place = fresh(work)
-    start(DEMO, place).communicate()
+    Started(DEMO, place).communicate()
     for words in ("lab.demo.eval", f"data.fields info {inputs}/flow.h5"):
-        process = start(words, place, COLUMNS="40")
+        process = Started(words, place, COLUMNS="40")
         output = process.communicate(timeout=300)[0]
         cut = "…" in output or process.returncode != 0
         yield f"{words.split()[0]} on 40 columns", output[-300:] if cut else ""
@@ -145,7 +146,7 @@ def replaced_file(inputs: Path, work: Path) -> Iterator[Try]:
         place = fresh(work)
         copytree(inputs / "knees", place / "knees")
         words = "mri.train --preset smoke --data knees --epochs 400 --name a"
-        process, sign = start(words, place), place / "runs/mri/a/metrics.csv"
+        process, sign = Started(words, place), place / "runs/mri/a/metrics.csv"
         wait_until(lambda sign=sign, process=process: sign.exists() or process.poll() is not None)
         for scan in (place / "knees" / "files_recon_calib-24").iterdir():
             if kind == "replaced":
@@ -162,6 +163,38 @@ def replaced_file(inputs: Path, work: Path) -> Iterator[Try]:
             f"a scan is {kind} while it is read",
             f"status {process.returncode}: {output[-300:]}" if wrong else "",
         )
+
+
+def diverged(inputs: Path, work: Path) -> Iterator[Try]:
+    """The weights of one of two runs are infinite: its row says nan, the other row is as it would be."""
+    from safetensors import safe_open
+    from safetensors.torch import load_file, save_file
+
+    place = fresh(work)
+    copytree(inputs / "runs" / "demo", place / "runs" / "demo")
+    table, rows = place / "runs" / "demo" / "results" / "table.csv", []
+    commands = (f"{DEMO.replace('--name a', '--name b')} --model dense", "lab.demo.eval")
+    done = [in_child(lambda words=words: run_command(words), place) for words in commands]
+    rows.append(table.read_text().splitlines() if table.exists() else [])
+    path = place / "runs" / "demo" / "b" / "weights.safetensors"
+    with safe_open(path, framework="pt") as file:
+        header = {"monarch": file.metadata()["monarch"]}
+    save_file(
+        {name: tensor * float("inf") for name, tensor in load_file(path).items()}, path, metadata=header
+    )
+    done.append(in_child(lambda: run_command("lab.demo.eval"), place))
+    rows.append(table.read_text().splitlines() if table.exists() else [])
+    same = [one for one, other in zip(*rows, strict=False) if one == other]
+    right = (
+        all(one.status == 0 for one in done)
+        and len(rows[1]) == 3
+        and len(same) == 2
+        and "nan" in done[-1].output
+    )
+    yield (
+        "a model that diverged",
+        "" if right else f"{[one.status for one in done]}, {rows}: {done[-1].output[-300:]}",
+    )
 
 
 def little_memory(inputs: Path, work: Path) -> Iterator[Try]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash import kills, readers
-from tests.crash.commands import COMMANDS, Command, make_inputs
+from tests.crash.commands import COMMANDS, make_inputs
+from tests.crash.flushes import unflushed
 from tests.crash.specimens import SPECIMENS, uncovered
-from tests.crash.trial import CRASHED, FULL, KILL, REFUSED, Outcome, interposed, preload
+from tests.crash.trial import CRASHED, REFUSED, Outcome, interposed, preload
 
 PACKAGES = ("lab", "data", "pde", "mri", "text")
 TRIED = {"lab.demo.train": 9, "data.navier_stokes": 5, "data.darcy": 7}
@@ -48,22 +49,18 @@ def _begin() -> None:
     preload(("torch", "torch.export", *LIBRARIES))
 
 
-def command(name: str) -> Command:
-    return next(each for each in COMMANDS if each.name == name)
-
-
 @pytest.mark.parametrize("name", TRIED)
 def test_a_kill_or_a_full_disk_at_any_operation_loses_nothing(
     base: Path, pool: ProcessPoolExecutor, name: str
 ) -> None:
     inputs, work = base / "inputs", base / "work"
     work.mkdir(exist_ok=True)
-    number, wrong = pool.submit(kills.plan, command(name), inputs, work).result()
-    assert not wrong
-    assert number > 20, "the operations of the libraries are not seen"
-    for what in (KILL, FULL):
-        numbers = range(what, number + 1, TRIED[name])
-        assert pool.submit(kills.try_operations, name, numbers, what, inputs, work).result() == []
+    found = pool.submit(kills.disturb, name, inputs, work, TRIED[name]).result()
+    assert [each for wrong in found.failed.values() for each in wrong] == []
+    assert found.tried["kills"] > 4, "the operations of the libraries are not seen"
+    assert set(found.tried) == {*kills.PARTS.values(), "flushes"}
+    for state, (_, where) in found.states.items():
+        assert pool.submit(kills.continue_from, name, state, inputs, work).result() == [], where
 
 
 @pytest.mark.parametrize("name", [one.name for one in SELF_MADE])
@@ -122,3 +119,26 @@ def test_a_missing_a_torn_and_a_left_file_are_differences(tmp_path: Path) -> Non
             (tmp_path / folder / name).write_text(folder if name == "y" else "same")
     found = kills.differences(tmp_path / "a", tmp_path / "b")
     assert found == ["w is missing", "z is too much", "y differs"]
+
+
+def test_what_a_power_cut_could_tear_is_seen(tmp_path: Path) -> None:
+    whole = [
+        "open .a.1.tmp.txt",
+        "write .a.1.tmp.txt",
+        "fsync .a.1.tmp.txt",
+        "rename .a.1.tmp.txt a.txt",
+        "fsync .",
+    ]
+
+    def found(*lines: str) -> list[str]:
+        journal = "\n".join("\t".join([*line.split(), "", ""][:3]) for line in lines)
+        return list(unflushed(journal, tmp_path))
+
+    assert found(*whole, *whole) == []
+    assert found("mkdir x", "fsync .") == []
+    assert "before its content" in found(*whole[:2], *whole[3:])[0]
+    assert "was not flushed" in found(*whole[:4])[0]
+    assert "was not flushed" in found(*whole[:4], *whole)[0]
+    assert "was not flushed" in found("mkdir x")[0]
+    assert "under its own name" in found("open a.txt", "write a.txt")[0]
+    assert found("open log.txt", "write log.txt") == []

@@ -1,8 +1,8 @@
 """One trial: something done in a forked child, with limits, while the parent watches.
 
 The parent has imported everything beforehand, so that a trial costs what the work costs. Where a C compiler is at
-hand the parent runs with `interpose.c` loaded; a child can then count its file operations below a folder, be killed
-at one of them, or find the disk full from there on.
+hand the parent runs with `interpose.c` loaded; a child can then count its file operations below a folder, or stop at
+each of them for the parent to look at the files.
 """
 
 import ctypes
@@ -30,8 +30,6 @@ from typing import Any
 from lab.errors import UserError
 
 ROOT = Path(__file__).parents[2]
-COUNT, KILL, FULL = range(3)
-"""What happens at an operation, as in interpose.c."""
 REFUSED, CRASHED = 2, 70
 """Exit statuses: a sentence for the user; a traceback."""
 FORGOTTEN = ("MONARCH_DATA", "MONARCH_RUNS", "MONARCH_RUN_NAME", "SKM_TEA_ROOT", "LD_PRELOAD")
@@ -111,21 +109,42 @@ def preload(modules: tuple[str, ...]) -> None:
 
 
 def in_child(
-    work: Callable[[], Any], place: Path, *, seconds: float = 120, memory: int | None = None
+    work: Callable[[], Any],
+    place: Path,
+    *,
+    seconds: float = 120,
+    memory: int | None = None,
+    on_stop: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Do the work in a forked child whose current folder is `place`; `memory` bounds what it may allocate, in bytes."""
+    """Do the work in a forked child whose current folder is `place`.
+
+    `memory` bounds what it may allocate, in bytes; `on_stop` is called whenever it stops itself, and then it goes on.
+    """
     started = time.monotonic()
     with tempfile.TemporaryFile() as said:
         pid = os.fork()
         if pid == 0:
             _be_the_child(work, place, said.fileno(), memory)
-        too_slow = not _ends_within(pid, seconds)
+        too_slow = on_stop is None and not _ends_within(pid, seconds)
         if too_slow:
             os.kill(pid, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        status = os.waitstatus_to_exitcode(_waited_for(pid, on_stop))
         said.seek(0)
         output = said.read().decode(errors="replace")
     return Outcome(status, output, time.monotonic() - started, too_slow)
+
+
+def _waited_for(pid: int, on_stop: Callable[[], None] | None) -> int:
+    while True:
+        status = os.waitpid(pid, os.WUNTRACED)[1]
+        if on_stop is None or not os.WIFSTOPPED(status):
+            return status
+        try:
+            on_stop()
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        os.kill(pid, signal.SIGCONT)
 
 
 def _ends_within(pid: int, seconds: float) -> bool:
@@ -160,25 +179,64 @@ def _be_the_child(work: Callable[[], Any], place: Path, said: int, memory: int |
         os._exit(status)
 
 
-def arm(folder: Path, what: int, number: int) -> None:
-    """From now on, count file operations below the folder; at this one, be killed or find the disk full."""
-    ctypes.CDLL(None).crash_arm(os.fsencode(folder.resolve()), what, ctypes.c_long(number))
+def count_operations(folder: Path, journal: Path) -> None:
+    """From now on, list file operations below the folder in the journal: what, where, where to, with tabs between."""
+    ctypes.CDLL(None).crash_count(os.fsencode(folder.resolve()), os.fsencode(journal))
 
 
-def operations() -> int:
-    """How many there were."""
-    library = ctypes.CDLL(None)
-    library.crash_seen.restype = ctypes.c_long
-    return int(library.crash_seen())
+def stop_at_operations(
+    folder: Path, mail: Path, output: Path, every: int, term_every: int, seconds: int
+) -> None:
+    """From now on, stop at every n-th file operation below the folder and let it go wrong in a copy of this process.
+
+    The letter in `mail` says what the files show: `k` what a kill would leave now, `f` what a copy left that found the
+    disk full from here on, `t` one that got SIGTERM, at every so many operations. Then come the number of the operation
+    and how the copy ended, in the system's terms. What it printed is in `output`.
+    """
+    paths = map(os.fsencode, (folder.resolve(), mail, output))
+    ctypes.CDLL(None).crash_watch(*paths, every, term_every, seconds)
 
 
-def run_command(words: str) -> int:
-    """`python -m` with these words, here; returns the exit status."""
+class Started:
+    """A command that runs in a forked child, in a process group of its own; used as a `subprocess.Popen`."""
+
+    def __init__(self, words: str, place: Path, **variables: str) -> None:
+        self.returncode: int | None = None
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            os.environ.update(variables)
+            _be_the_child(lambda: run_command(words, frozen=False), place, self._said.fileno(), None)
+
+    def poll(self) -> int | None:
+        """The exit status, if it has ended."""
+        if self.returncode is None and _ends_within(self.pid, 0):
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """As from a terminal or a scheduler."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def communicate(self, timeout: float = 600) -> tuple[str, None]:
+        """Wait for its end; what it said."""
+        if self.returncode is None and not _ends_within(self.pid, timeout):
+            raise subprocess.TimeoutExpired("the command", timeout)
+        self.poll()
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace"), None
+
+
+def run_command(words: str, frozen: bool = True) -> int:
+    """`python -m` with these words, here; returns the exit status. Times are part of what a run writes: they stand."""
     module, *arguments = shlex.split(words)
-    time.monotonic = lambda: 0.0  # type: ignore[assignment]  # times are part of what a run writes
-    time.process_time = lambda: 0.0  # type: ignore[assignment]
-    stamp = time.strftime("%Y", time.gmtime(0))
-    time.strftime = lambda *_: stamp  # type: ignore[assignment]
+    if frozen:
+        time.monotonic = lambda: 0.0  # type: ignore[assignment]
+        time.process_time = lambda: 0.0  # type: ignore[assignment]
+        stamp = time.strftime("%Y", time.gmtime(0))
+        time.strftime = lambda *_: stamp  # type: ignore[assignment]
     sys.argv = [module, *arguments]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

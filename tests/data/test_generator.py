@@ -211,7 +211,7 @@ def test_ensure_uses_a_larger_file_of_the_same_flow(tmp_path: Path, monkeypatch:
 
 
 def test_a_half_made_set_of_the_old_code_is_continued(whole: Path, tmp_path: Path) -> None:
-    """Its samples had no axis of fields; its folder and lock had the same names."""
+    """Its samples had no axis of fields; its folder had the same name."""
     out, config = tmp_path / "data.h5", small(tmp_path / "data.h5")
     parts = tmp_path / f".data.{config.settings.fingerprint}.parts"
     parts.mkdir()
@@ -249,6 +249,24 @@ def test_a_smaller_set_made_meanwhile_is_not_taken_for_complete(tmp_path: Path) 
         patch.setattr(data.parallel, "only_process", once)
         with pytest.raises(UserError, match="fewer samples"):
             generate(small(out, num_samples=4))
+
+
+def test_other_data_for_the_same_path_waits_for_the_same_lock(tmp_path: Path) -> None:
+    locks: list[Path] = []
+
+    class Held(Exception):
+        pass
+
+    def held(path: Path, on_wait: object) -> None:
+        locks.append(path)
+        raise Held
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data.parallel, "only_process", held)
+        for seed in (0, 1):
+            with pytest.raises(Held):
+                generate(small(tmp_path / "data.h5", seed=seed))
+    assert locks[0] == locks[1]
 
 
 def test_fingerprint_tells_what_decides_the_numbers_and_nothing_else(tmp_path: Path) -> None:

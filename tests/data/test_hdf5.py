@@ -19,6 +19,7 @@ from data.fields.geometry import Box
 from data.fields.layout import Grid, Layout
 from data.fields.reader import open_fields
 from data.hdf5 import Hdf5File
+from data.scans.mapped import new_array
 from data.scans.reader import open_scan
 from lab.errors import UserError
 from tests.data.mri_files import fastmri_scan, skm_tea_scan
@@ -249,3 +250,47 @@ def test_axes_are_named_by_labels_or_scales_or_not_at_all(tmp_path):
         file["w"].dims[0].label = "time"
     found = Hdf5File(tmp_path / "x.h5")
     assert [found.axis_names(name) for name in "uvw"] == [["time", "x"], ["time", "x"], []]
+
+
+@pytest.mark.parametrize("name", ["units", "constants", "symmetries"])
+@pytest.mark.parametrize("value", [3, "[1]", "[" * 60_000, np.arange(3), h5py.Empty("f4")], ids=str)
+def test_optional_attributes_of_the_wrong_kind_are_one_sentence(tmp_path, name, value):
+    fields(tmp_path / "file.h5")
+    with h5py.File(tmp_path / "file.h5", "r+") as file:
+        file.attrs[name] = value
+    with pytest.raises(UserError, match=r"file\.h5.*attribute"):
+        open_fields(tmp_path / "file.h5")
+
+
+@pytest.mark.parametrize("names", ["{", "[]", '{"bone": 1}', 3])
+def test_names_of_tissues_that_are_none_are_one_sentence(tmp_path, names):
+    skm_tea_scan(tmp_path / "MTR_001.h5")
+    with h5py.File(tmp_path / "MTR_001.h5", "r+") as file:
+        file["segmentation"] = np.ones(file["target"].shape[:3], np.uint8)
+        file["segmentation"].attrs["names"] = names
+    with pytest.raises(UserError, match=r"MTR_001\.h5.*'names'"):
+        open_scan(tmp_path / "MTR_001.h5").segmentation()
+
+
+def test_a_mapped_array_on_a_full_disk_is_a_sentence_and_no_crash(tmp_path, monkeypatch):
+    """Writing to mapped memory that the disk has no room for ends a process by SIGBUS: room is reserved before."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with (
+        pytest.raises(UserError, match=r"could not write .*x\.npy: No space left"),
+        new_array(tmp_path / "x.npy", (3, 4)),
+    ):
+        raise AssertionError("nothing is written to it")
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_in_a_scan_says_when_it_was_written(tmp_path):
+    skm_tea_scan(tmp_path / "MTR_001.h5")
+    times: list[bool] = []
+    with h5py.File(tmp_path / "MTR_001.h5") as file:
+        file.visititems(lambda _, entry: times.append(entry.id.get_create_plist().get_obj_track_times()))
+    assert len(times) > 4
+    assert not any(times)

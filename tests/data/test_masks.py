@@ -241,7 +241,7 @@ def test_a_damaged_mask_file_is_named(tmp_path: Path) -> None:
     pool.training(2)
     damaged = pool.folder / "train-00001.npz"
     damaged.write_bytes(damaged.read_bytes()[:50])
-    with pytest.raises(UserError, match=r"train-00001.npz is not a mask .*delete it"):
+    with pytest.raises(UserError, match=r"train-00001.npz cannot be read .*delete it"):
         pool.training(2)
 
 

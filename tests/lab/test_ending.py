@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from lab.ending import status_of
+from lab.ending import held_signals, let_signals_through, status_of
+from lab.errors import UserError, readable
 from lab.files import atomic_path
 
 TOO_LITTLE = (
@@ -59,3 +60,31 @@ def test_output_that_nobody_reads_any_more_ends_a_command_quietly(root):
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode in (1, 141)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "x.npz")
+    with pytest.raises(UserError, match=r"x\.npz is a pipe or a device"), readable(tmp_path / "x.npz"):
+        (tmp_path / "x.npz").open("rb")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_that_are_held_come_at_the_end_or_when_they_are_let_through(number):
+    seen = []
+
+    def command() -> None:
+        with held_signals():
+            signal.raise_signal(number)
+            seen.append("held")
+            if len(seen) == 2:
+                let_signals_through()
+                seen.append("not reached")
+        seen.append("not reached")
+
+    before = signal.getsignal(signal.SIGINT)
+    for _ in range(2):
+        try:
+            assert status_of(command) == 128 + number
+        finally:
+            signal.signal(signal.SIGINT, before)
+    assert seen == ["held", "held"]

@@ -9,7 +9,18 @@ import sys
 import pytest
 
 from lab.errors import UserError
-from lab.files import atomic_path, fingerprint, read_json, read_table, remove_leftovers, write_json
+from lab.files import (
+    atomic_path,
+    fingerprint,
+    is_temporary,
+    kept,
+    make_folder,
+    read_json,
+    read_table,
+    remove_leftovers,
+    reserve,
+    write_json,
+)
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
@@ -145,3 +156,53 @@ def test_what_is_no_table_is_a_sentence(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match=said):
         read_table(tmp_path / name)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere folders cannot be opened")
+def test_the_name_of_every_new_folder_is_flushed(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda file: flushed.append(os.readlink(f"/proc/self/fd/{file}")))
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert flushed == [str(tmp_path), str(tmp_path / "a")]
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="cannot reserve space")
+def test_reserved_space_is_there_and_what_was_written_stays(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    path.write_bytes(b"abc")
+    reserve(path, 10_000)
+    assert path.read_bytes() == b"abc".ljust(10_000, b"\0")
+
+
+def test_what_is_kept_is_computed_once_and_again_where_it_is_damaged(tmp_path, capsys):
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return {"errors": (0.25, float("inf")), "n": 1}
+
+    wanted = {"errors": [0.25, float("inf")], "n": 1}
+    assert [kept(tmp_path, "key", compute) for _ in range(2)] == [wanted, wanted]
+    assert len(calls) == 1
+    (path,) = tmp_path.iterdir()
+    whole = path.read_text()
+    for damaged in (whole.replace("0.25", "0.35"), whole[:-9], "[]", "{}", '"zzz"', ""):
+        path.write_text(damaged)
+        assert kept(tmp_path, "key", compute) == wanted
+        assert "is damaged: computing it again" in " ".join(capsys.readouterr().out.split())
+        assert path.read_text() == whole
+    assert len(calls) == 7
+
+
+def test_what_earlier_versions_kept_is_not_computed_again(tmp_path):
+    write_json(tmp_path / f"{fingerprint('key')}.json", [1, 2])
+    assert [kept(tmp_path, "key", lambda: [3]) for _ in range(2)] == [[1, 2], [1, 2]]
+
+
+def test_a_temporary_name_keeps_the_whole_ending_of_a_compressed_file(tmp_path):
+    with atomic_path(tmp_path / "v.1.nii.gz") as temporary:
+        assert temporary.name.endswith(".tmp.nii.gz")
+        assert is_temporary(temporary)
+        temporary.write_text("whole")
+    assert os.listdir(tmp_path) == ["v.1.nii.gz"]

@@ -1,5 +1,6 @@
 """Weights files: what goes in comes out, what is not ours is refused."""
 
+import json
 import os
 import signal
 
@@ -47,6 +48,32 @@ def test_bad_files_are_refused_with_a_sentence(tmp_path):
         weights.load(path, app="demo")
 
 
+def test_a_flipped_bit_is_found(tmp_path):
+    path = tmp_path / "w.safetensors"
+    weights.save(path, nn.Linear(2, 2), {"app": "demo", "size": 16})
+    whole = path.read_bytes()
+    for place in (len(whole) - 3, whole.index(b": 16") + 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(UserError, match="its checksum is another"):
+            weights.load(path, app="demo")
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_found(tmp_path):
+    path = tmp_path / "last.ckpt"
+    checkpoint.write(path, {checkpoint.MARK: {}, "x": torch.full((500,), 0.1)})
+    whole = path.read_bytes()
+    place = whole.index(torch.full((2,), 0.1).numpy().tobytes()) + 100
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    with pytest.raises(UserError, match=r"cannot be read safely.*is damaged"):
+        checkpoint.check(path)
+
+
+def test_weights_of_earlier_versions_have_no_checksum(tmp_path):
+    path = tmp_path / "w.safetensors"
+    save_file({"x": torch.zeros(2)}, path, metadata={"monarch": '{"app": "demo"}'})
+    assert weights.load(path, app="demo").header == {"app": "demo"}
+
+
 def test_weights_of_another_model_are_refused(tmp_path):
     path = tmp_path / "w.safetensors"
     weights.save(path, nn.Linear(2, 2), {"app": "demo"})
@@ -91,7 +118,7 @@ GOOD = {"app": "demo", "model": "monarch", "size": 16, "options": {"blocks": 4}}
 
 
 def stored(path, header, model=None):
-    weights.save(path, model or nn.Linear(2, 2), header)
+    save_file((model or nn.Linear(2, 2)).state_dict(), path, metadata={"monarch": json.dumps(header)})
     return path
 
 

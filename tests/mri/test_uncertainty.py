@@ -14,7 +14,7 @@ from mri.reconstruct import reconstruct
 from mri.sampling import evaluation_masks
 from mri.sources import Source
 from mri.train import train
-from mri.uncertainty import LEVEL, PARTS, kept_factor, parts, ratios, spread
+from mri.uncertainty import LEVEL, PARTS, keep, kept_factor, parts, ratios, spread
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +117,16 @@ def test_reconstruct_writes_half_widths_beside_the_volume(trained, knees):
 def test_weights_without_calibration_are_refused_with_the_command_that_calibrates(tmp_path):
     with pytest.raises(UserError, match=r"mri.eval --only .* --uncertainty"):
         kept_factor(tmp_path, 2.0)
+
+
+DAMAGED = ("{", "[]", '{"factors": []}', '{"factors": {}}', '{"factors": {"2": {}}}',
+           '{"factors": {"2": {"factor": NaN}}}', '{"factors": {"x": {"factor": 1}}}')  # fmt: skip
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_calibration_is_a_sentence(tmp_path, content):
+    (tmp_path / "uncertainty.json").write_text(content)
+    with pytest.raises(UserError, match=r"uncertainty\.json"):
+        kept_factor(tmp_path, 2.0)
+    with pytest.raises(UserError, match=r"uncertainty\.json"):
+        keep(tmp_path, 2.0, 1.0, ["MTR_001"])

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from data.scans.mapped import Mapped
+from data.scans.mapped import Mapped, new_array
 from data.scans.sense import ifftc
 from lab.errors import UserError
-from lab.files import atomic_path, fingerprint
+from lab.files import fingerprint, make_folder
 from lab.memory import require, size
 from lab.paths import datasets_dir, plain_name
 from lab.progress import Progress
@@ -37,7 +36,7 @@ def kept(source: Path, key: str, name: str, shape: tuple[int, ...], memory: floa
     )
     if not path.exists():
         needed = 8 * int(np.prod(shape, dtype=object))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         free = shutil.disk_usage(path.parent).free
         if needed > free:
             raise UserError(
@@ -45,11 +44,8 @@ def kept(source: Path, key: str, name: str, shape: tuple[int, ...], memory: floa
                 "free some, or let MONARCH_DATA name a folder on a larger disk."
             )
         require(memory, f"reading {source.name}", "close other programs, or cut the scan into parts")
-        with atomic_path(path) as temporary:
-            array = open_memmap(temporary, "w+", np.complex64, shape)
+        with new_array(path, shape) as array:
             fill(array)
-            array.flush()
-            del array
     return Mapped(path)
 
 

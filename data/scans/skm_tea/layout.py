@@ -114,7 +114,7 @@ def create_scan(
     echo, so that reading it in random order reads nothing else; a checksum tells whether it is damaged. `compress`
     shrinks zero-padded k-space to a third, losslessly, for some speed.
     """
-    from data.hdf5 import checked_storage, new_file
+    from data.hdf5 import checked_storage, make_group, new_file
 
     filters = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if compress else {}
 
@@ -122,6 +122,7 @@ def create_scan(
         for name, shape in dataset_shapes(matrix_shape, coils, echoes).items():
             chunks = (1, *shape[1:]) if name == MAPS else (1, *shape[1:3], 1, shape[4])
             file.create_dataset(name, shape, **checked_storage(chunks, DTYPE), **filters)
+        make_group(file, MASKS)
         for name, value in (attributes or {}).items():
             file.attrs[name] = value
         yield file

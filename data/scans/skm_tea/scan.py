@@ -13,7 +13,7 @@ from torch import Tensor
 from data.hdf5 import Hdf5File
 from data.scans.scan import Scan, Segmentation, Timing
 from data.scans.skm_tea.layout import DTYPE, KSPACE, MAPS, MASKS, TARGET, ScanRecord, dataset_shapes, mask_key
-from lab.errors import UserError
+from lab.errors import UserError, readable
 from lab.paths import plain_name
 
 SKM_TEA_PADDING = (96, 80)
@@ -66,10 +66,12 @@ class SkmTeaScan(Scan):
         """The data set `segmentation` (x, y, z), its attribute `names` JSON; that of synthetic knees is drawn again."""
         if SEGMENTATION in self.file:
             self.file.check(SEGMENTATION, "uint8", self.matrix_shape)
-            names = json.loads(self.file.file[SEGMENTATION].attrs.get("names", "{}"))
-            return Segmentation(
-                self.file.read(SEGMENTATION), {int(key): str(value) for key, value in names.items()}
-            )
+            with readable(
+                self.path, "the attribute 'names' of its segmentation should be JSON, names by number"
+            ):
+                stored = json.loads(self.file.dataset(SEGMENTATION).attrs.get("names", "{}"))
+                names = {int(key): str(value) for key, value in stored.items()}
+            return Segmentation(self.file.read(SEGMENTATION), names)
         if not isinstance(self._seed, int):
             return None
         from data.knee.generate import segmentation
