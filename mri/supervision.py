@@ -126,16 +126,15 @@ def coarser(
     outside it must not be given. Slices that are too small for this stay as they are.
     """
     lies = density > 0
-    stored, acquired_grid = (mask.shape[-2], mask.shape[-1]), acquired_plane(lies)
-    plane = tuple(2 * round(COARSE * n / 2) for n in acquired_grid)
-    if min(plane) < SMALLEST:
+    grid = acquired_plane(lies)
+    ky, kz = (2 * round(COARSE * n / 2) for n in grid)
+    if min(ky, kz) < SMALLEST:
         return kspace, maps, mask, density, torch.ones_like(mask)
-    whole, middle = (
-        (..., *(centre(n, full) for n, full in zip(sides, stored, strict=True)))
-        for sides in (acquired_grid, plane)
-    )
-    region = interpolated(lies[whole].float(), (plane[0], plane[1])) > 0.5
-    coarse = resampled(maps, (plane[0], plane[1]))
+    rows, columns = mask.shape[-2:]
+    whole = ..., centre(grid[0], rows), centre(grid[1], columns)
+    middle = ..., centre(ky, rows), centre(kz, columns)
+    region = interpolated(lies[whole].float(), (ky, kz)) > 0.5
+    coarse = resampled(maps, (ky, kz))
     return kspace[middle], coarse, mask[middle], density[middle], region
 
 
