@@ -206,7 +206,7 @@ def _foreign() -> list[Specimen]:
             read_fields,
             finite=True,
             unused=UNUSED.get(name, ()),
-        )  # fmt: skip
+        )
         for name, (write, _) in field_files.WRITERS.items()
         if "zarr" not in name
     ]
