@@ -40,7 +40,7 @@ demo: $(STAMP) ## Run both applications small: data, training, tables, figures
 test: $(STAMP) ## Run the whole test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-crash: $(STAMP) ## Try to break the suite: kills, full disks, damaged files, fuzzing (25 minutes; MINUTES=1 EVERY=20 for less)
+crash: $(STAMP) ## Try to break the suite: kills, full disks, damaged files, fuzzing (half an hour; MINUTES=1 EVERY=20 for less)
 	$(ONE_THREAD) $(BIN)/python -m tests.crash --minutes $(or $(MINUTES),10) --every $(or $(EVERY),1)
 
 lint: $(STAMP) ## ruff, ruff format --check, mypy, and pip-audit where it is installed

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lab.console import say
+from lab.ending import end_with_parent
 from lab.errors import UserError
 from lab.files import atomic_path
 from lab.locks import only_process
@@ -92,7 +92,7 @@ def in_processes(
         return
     # Spawned, not forked: a forked process inherits the locks of torch and HDF5 in whatever state they are.
     spawn = multiprocessing.get_context("spawn")
-    with worker_environment(), ProcessPoolExecutor(workers, spawn, _end_with_parent, (at_start,)) as pool:
+    with worker_environment(), ProcessPoolExecutor(workers, spawn, _begin, (at_start,)) as pool:
         futures = [pool.submit(function, task) for task in tasks]
         try:
             for done in as_completed(futures):
@@ -163,17 +163,10 @@ def reproducible_cpu() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _end_with_parent(at_start: Callable[[], None] | None) -> None:
-    """A killed parent cannot tell its workers to stop: each watches it. Ctrl-C ends them without a word."""
-
-    def watch() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
+def _begin(at_start: Callable[[], None] | None) -> None:
+    """Ctrl-C ends workers without a word."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=watch, daemon=True).start()
+    end_with_parent()
     if at_start is not None:
         at_start()
 

@@ -1,9 +1,11 @@
 """How a command ends: what went wrong as one sentence, and the exit status that shells and schedulers expect."""
 
+import multiprocessing
 import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -46,6 +48,21 @@ def status_of(command: Callable[[], Any]) -> int:
 def _refused(sentence: str) -> int:
     print(f"error: {sentence}", file=sys.stderr)  # noqa: T201
     return REFUSED
+
+
+def end_with_parent(*_: object) -> None:
+    """Let this process end when the one that started it has, even if that was killed and could not tell.
+
+    It takes and ignores the number that a DataLoader gives its workers: left alone, those can wait for ever to deliver.
+    """
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 _waiting: list[Callable[[], None]] = []

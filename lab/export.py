@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from copy import deepcopy
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,9 @@ def _save(model: Exportable, path: Path) -> None:
     program = torch.export.export(model.module, (), dict(model.inputs(3)), dynamic_shapes=free)
     metadata = json.dumps({**model.metadata, "version": __version__})
     if path.suffix == ".pt2":
-        torch.export.save(program, path, extra_files={f"{METADATA}.json": metadata})
+        content = BytesIO()  # into a file torch would write the temporary name of that file
+        torch.export.save(program, content, extra_files={f"{METADATA}.json": metadata})
+        path.write_bytes(content.getvalue())
         return
     from onnx_ir import AttrString
     from onnx_ir.passes.common import RemoveUnusedNodesPass

@@ -54,7 +54,10 @@ def times_of(values: npt.ArrayLike | None, frames: int) -> Tensor:
     """The times of the frames, which some files follow by the end of the last step; 0, 1, ... where none are given."""
     if values is None:
         return torch.arange(frames, dtype=torch.float64)
-    return torch.from_numpy(np.array(values, dtype=np.float64).reshape(-1)[:frames])
+    times = np.array(values, dtype=np.float64).reshape(-1)[:frames]
+    if not np.isfinite(times).all():
+        raise ValueError("the times of its frames contain NaN or infinity")
+    return torch.from_numpy(times)
 
 
 def stamped(source: Source) -> Layout:

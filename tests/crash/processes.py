@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.files import read_json
-from tests.crash.commands import COMMANDS, Command, set_up
+from tests.crash.commands import COMMANDS, PDE, Command, set_up
 from tests.crash.kills import differences
 from tests.crash.trial import FORGOTTEN, ROOT, Started
 
@@ -132,8 +132,7 @@ STOPPABLE = {
     "data.navier_stokes": (f"{SLOW_FLOW} --workers 1 --out x.h5", ".x.lock"),
     "data.knee": (f"{SLOW_KNEES} --jobs 1", "datasets/masks"),
     "data.masks": ("data.masks --count 5000 --ky 416 --kz 80", "datasets/masks/*/*.npz"),
-    "pde.train": ("pde.train --preset smoke --data {inputs}/flow.h5 --nu 1e-2 --epochs 3000 --name long",
-                  "runs/pde/long/metrics.csv"),
+    "pde.train": (f"pde.train {PDE} --epochs 3000 --name long", "runs/pde/long/metrics.csv"),
     "mri.train": ("mri.train --preset smoke --data {inputs}/knees --epochs 3000 --name long",
                   "runs/mri/long/metrics.csv"),
     "text.train": ("text.train --preset smoke --data {inputs}/text.txt --epochs 3000 --name long",

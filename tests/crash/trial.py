@@ -225,8 +225,9 @@ class Started:
         if self.returncode is None and not _ends_within(self.pid, timeout):
             raise subprocess.TimeoutExpired("the command", timeout)
         self.poll()
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace"), None
+        with self._said:
+            self._said.seek(0)
+            return self._said.read().decode(errors="replace"), None
 
 
 def run_command(words: str, frozen: bool = True) -> int:
