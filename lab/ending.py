@@ -15,7 +15,9 @@ from lab.errors import Stopped, UserError
 
 REFUSED = 2
 """A mistake of a person, a damaged file, a full disk."""
-OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|DataLoader worker .*(exited|killed)")
+OUT_OF_MEMORY = re.compile(
+    r"can't allocate memory|can't start new thread|out of memory|DataLoader worker .*(exited|killed)"
+)
 """What torch says when it has not got enough, or when the system has ended a process that loads data."""
 
 

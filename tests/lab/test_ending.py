@@ -22,6 +22,7 @@ TOO_LITTLE = (
         (OSError(28, "No space left on device", "runs/x"), 2, "error: No space left on device (runs/x).\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (MemoryError(), 2, TOO_LITTLE),
+        (RuntimeError("can't start new thread"), 2, TOO_LITTLE),
         (RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly"), 2, TOO_LITTLE),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"), 2, TOO_LITTLE),
     ],
