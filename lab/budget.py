@@ -20,6 +20,7 @@ from lab.callbacks import Metrics
 from lab.clock import busy
 from lab.console import say
 from lab.experiment import Experiment
+from lab.loader import in_order
 from lab.plan import Plan
 from lab.run import Run
 
@@ -157,7 +158,7 @@ def measure(
     optimizer = torch.optim.AdamW(list(experiment.parameter_groups()), fused=True)
     for group in optimizer.param_groups:
         group["lr"] = 0.0  # the same work, but the weights cannot run away
-    batch = next(iter(DataLoader(train, batch_size, collate_fn=collate)))
+    batch = next(iter(DataLoader(train, batch_sampler=in_order(train, batch_size), collate_fn=collate)))
     times: list[float] = []
     for _ in range(WARM_UP + STEPS):
         begun = busy(experiment.device)
@@ -173,6 +174,8 @@ def measure(
         return Pace(statistics.median(times[WARM_UP:]))
     begun = busy(experiment.device)
     with torch.no_grad():
-        for batch in DataLoader(validation, batch_size, collate_fn=collate):
+        for batch in DataLoader(
+            validation, batch_sampler=in_order(validation, batch_size), collate_fn=collate
+        ):
             experiment.scores(batch)
     return Pace(statistics.median(times[WARM_UP:]), busy(experiment.device) - begun)

@@ -105,6 +105,10 @@ def _choose(commands: Mapping[str, Command], words: list[str]) -> tuple[str, Com
     if "" in commands and not (positional and not _positionals(_config_class(commands[""]))):
         return "", commands[""]
     names = ", ".join(name for name in commands if name)
+    if not names:
+        registry = _registry(_config_class(commands[""]))
+        meant = f" (did you mean --model {words[0]}?)" if registry and words[0] in registry else ""
+        raise UserError(f"this command takes options only, not {words[0]!r}{meant}; --help lists them.")
     if not positional:
         raise UserError(f"a command is missing; choose one of {names}.")
     raise UserError(f"there is no command {words[0]!r}{nearest(words[0], commands)}; choose one of {names}.")

@@ -1,10 +1,10 @@
 """Training batches whose order depends on the seed and the epoch alone, and which resume within an epoch."""
 
-from collections.abc import Iterator, Sized
+from collections.abc import Hashable, Iterator, Sequence, Sized
 from typing import Any, cast
 
 import torch
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset, Sampler, Subset
 
 from lab.plan import Steps
 
@@ -25,36 +25,68 @@ def mix(*numbers: int) -> int:
     return state >> 1
 
 
+Groups = Sequence[Hashable]
+"""To which group each sample of a data set belongs."""
+
+
+def groups_of(dataset: Dataset[Any]) -> Groups:
+    """Which samples may share a batch: those of one group. A data set with several has an attribute `groups`."""
+    if isinstance(dataset, Subset):
+        inner = groups_of(dataset.dataset)
+        return [inner[index] for index in dataset.indices]
+    return cast(Groups, getattr(dataset, "groups", None) or [0] * len(cast(Sized, dataset)))
+
+
+def in_order(dataset: Dataset[Any], batch_size: int) -> list[list[int]]:
+    """Batches of everything, in order but for the groups: first all batches of the first one.
+
+    >>> in_order(Subset([0] * 9, [0, 1, 2, 3, 4]), 2)
+    [[0, 1], [2, 3], [4]]
+    """
+    members: dict[Hashable, list[int]] = {}
+    for index, group in enumerate(groups_of(dataset)):
+        members.setdefault(group, []).append(index)
+    return [
+        same[first : first + batch_size]
+        for same in members.values()
+        for first in range(0, len(same), batch_size)
+    ]
+
+
 class EpochBatches(Sampler[list[int]]):
     """Batches of shuffled indices: a new order each pass over the data, shared out among the processes.
 
     An epoch is one pass, or as many `steps` as it is told to have, each epoch going on where the one before it
     stopped. Process `rank` of `world` takes every world-th index of each global batch, so that the processes
-    together see exactly the batches that one process would. A last batch that would be ragged is dropped,
-    unless the data set is smaller than a batch.
+    together see exactly the batches that one process would. A batch has samples of one group. A last batch of a group
+    that would be ragged is dropped, unless the group is smaller than a batch.
     """
 
     def __init__(
         self,
-        samples: int,
+        samples: int | Groups,
         batch_size: int,
         seed: int,
         rank: int = 0,
         world: int = 1,
         steps: Steps | int | None = None,
     ) -> None:
-        self.samples, self.batch_size = samples, min(batch_size, samples - samples % world)
+        groups = [0] * samples if isinstance(samples, int) else samples
+        numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+        self.group = torch.tensor([numbers[group] for group in groups])
+        self.counts = self.group.bincount().tolist()
+        self.batch_sizes = [min(batch_size, count - count % world) for count in self.counts]
         self.seed, self.rank, self.world = seed, rank, world
         self.epoch = 0
         self.start = 0
-        if self.batch_size < world:
-            raise ValueError(f"{samples} samples cannot be shared out among {world} processes.")
+        if min(self.batch_sizes) < world:
+            raise ValueError(f"{min(self.counts)} samples cannot be shared out among {world} processes.")
         self.steps = steps if isinstance(steps, Steps) else Steps(1, [steps or self.steps_per_pass])
 
     @property
     def steps_per_pass(self) -> int:
         """Batches that show every sample once."""
-        return self.samples // self.batch_size
+        return sum(count // size for count, size in zip(self.counts, self.batch_sizes, strict=True))
 
     def __len__(self) -> int:
         return self.steps.length(self.epoch)
@@ -77,12 +109,18 @@ class EpochBatches(Sampler[list[int]]):
                 yield batch.tolist()
                 step += 1
 
-    def _pass(self, number: int) -> torch.Tensor:
-        """This process's share of the batches of one pass: (step, index)."""
+    def _pass(self, number: int) -> list[torch.Tensor]:
+        """This process's share of the batches of one pass."""
         generator = torch.Generator().manual_seed(mix(self.seed, number))
-        order = torch.randperm(self.samples, generator=generator)[self.rank :: self.world]
-        share = self.batch_size // self.world
-        return order[: self.steps_per_pass * share].view(self.steps_per_pass, share)
+        order = torch.randperm(len(self.group), generator=generator)
+        batches: list[torch.Tensor] = []
+        for group, (count, size) in enumerate(zip(self.counts, self.batch_sizes, strict=True)):
+            mine = order[self.group[order] == group][self.rank :: self.world]
+            steps, share = count // size, size // self.world
+            batches += mine[: steps * share].view(steps, share).unbind()
+        if len(self.counts) == 1:
+            return batches
+        return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
 
 
 class TrainLoader(DataLoader[Any]):
@@ -105,7 +143,7 @@ class TrainLoader(DataLoader[Any]):
         steps: Steps | int | None = None,
         **options: Any,
     ) -> None:
-        batches = EpochBatches(len(cast(Sized, dataset)), batch_size, seed, rank, world, steps)
+        batches = EpochBatches(groups_of(dataset), batch_size, seed, rank, world, steps)
         super().__init__(dataset, batch_sampler=batches, **options)
         self._delivered = 0
 

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 
+BAR = 5
+"""Columns that the bar itself keeps on a narrow terminal."""
+
+
 def clock(seconds: float) -> str:
     """Hours, minutes and seconds as people write them.
 
@@ -87,18 +91,24 @@ class Progress:
         text = f"{self.label}: {count}, {clock(self._now() - self._start)} elapsed{left}"
         return text + (f"  {self._fields_text()}" if self._fields else "")
 
-    def _fields_text(self) -> str:
-        return "  ".join(
+    def _fields_text(self, room: int | None = None) -> str:
+        """All fields, or the first ones, as many as fit."""
+        shown = [
             f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
             for key, value in self._fields.items()
-        )
+        ]
+        while room is not None and shown and len("  ".join(shown)) > room:
+            shown.pop()
+        return "  ".join(shown)
 
     def _step(self, n: int) -> None:
         self.done += n
         if self._bar is not None:
             left = "-:--" if self.seconds_left is None else clock(self.seconds_left)
             (task,) = self._bar.task_ids
-            self._bar.update(task, completed=self.done, fields=self._fields_text(), left=left)
+            beside = f"{self.label} {self.total}/{self.total} 0:00:00 {left} left "
+            fields = self._fields_text(console().width - len(beside) - BAR - 1)
+            self._bar.update(task, completed=self.done, fields=fields, left=left)
         elif self._now() - self._last_line >= self.interval:
             self._print_line()
 
@@ -109,12 +119,14 @@ class Progress:
     def _open_bar(self) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as RichProgress
+        from rich.table import Column
 
+        # On a narrow terminal the bar gives way, and no number.
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)),
             TextColumn("{task.fields[left]} left"),
             TextColumn("[dim]{task.fields[fields]}"),
         )

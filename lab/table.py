@@ -149,44 +149,64 @@ class Table:
         shown, room = list(self.columns), console().width
         while self._width(shown) > room and any(column.extra for column in shown):
             shown.remove([column for column in shown if column.extra][-1])
+        # A terminal would break the caption within words; a file keeps it in one line.
+        soft = not console().is_terminal
         if self._width(shown) > room:
-            self._print_as_lists()
+            self._print_as_lists(shown, soft)
         else:
-            console().print(self._rich(shown))
+            console().print(self._rich(shown), soft_wrap=soft)
         if self.note():
-            console().print(self.note(), markup=False)
+            console().print(self.note(), markup=False, soft_wrap=soft)
 
     def _width(self, columns: Sequence[Column]) -> int:
-        """The least width of the table: titles fold at their spaces, text to FOLDED characters, numbers not at all."""
-        widths = []
-        for column in columns:
-            cells = max((len(self._shown(row, column, "±", "{}")) for row in self.rows), default=0)
-            title = max(len(word) for word in column.title.split() or [""])
-            widths.append(max(title, min(cells, FOLDED) if self.is_text(column) else cells))
-        return sum(widths) + 3 * len(widths) + 1
+        """The least width of the table, its rules included."""
+        return sum(self._least(column) for column in columns) + 3 * len(columns) + 1
+
+    def _least(self, column: Column) -> int:
+        """The least width of a column: titles fold at their spaces, text to FOLDED characters, numbers not at all."""
+        cells = max((len(self.shown(row, column)) for row in self.rows), default=0)
+        word = max(len(word) for word in column.title.split() or [""])
+        return max(word, min(cells, FOLDED) if self.is_text(column) else cells)
+
+    def _widths(self, columns: Sequence[Column]) -> dict[str, int]:
+        """The widths of the columns by key; what room there is unfolds texts, then titles."""
+        spare, found = console().width - self._width(columns), {}
+        for column in sorted(columns, key=lambda column: not self.is_text(column)):
+            least, cells = self._least(column), [len(self.shown(row, column)) for row in self.rows]
+            more = min(spare, max(len(column.title), *cells, least) - least)
+            found[column.key], spare = least + more, spare - more
+        return found
 
     def _rich(self, columns: Sequence[Column]) -> "RichTable":
         from rich.table import Table as RichTable
+        from rich.text import Text
 
-        table = RichTable(title=self.caption or None, title_justify="left")
+        table = RichTable(title=Text(self.caption) if self.caption else None, title_justify="left")
+        widths = self._widths(columns)
         for column in columns:
-            text = self.is_text(column)
-            cells = [len(self._shown(row, column, "±", "{}")) for row in self.rows]
-            least = None if text else max(cells, default=None)
-            table.add_column(column.title, justify="left" if text else "right", min_width=least)
+            justify: Literal["left", "right"] = "left" if self.is_text(column) else "right"
+            table.add_column(Text(column.title), justify=justify, width=widths[column.key])
         for index, row in enumerate(self.rows):
             following = self.rows[index + 1] if index + 1 < len(self.rows) else row
             ends_group = self.group is not None and following.get(self.group) != row.get(self.group)
-            cells_shown = [self._shown(row, column, "±", "[bold]{}[/bold]") for column in columns]
-            table.add_row(*cells_shown, end_section=ends_group)
+            table.add_row(*(self._on_screen(row, column) for column in columns), end_section=ends_group)
         return table
 
-    def _print_as_lists(self) -> None:
-        console().print(self.caption, markup=False)
+    def _print_as_lists(self, columns: Sequence[Column], soft: bool) -> None:
+        from rich.markup import escape
+
+        console().print(self.caption, markup=False, soft_wrap=soft)
         for row in self.rows:
-            cells = {c.title: self._shown(row, c, "±", "[bold]{}[/bold]") for c in self.columns}
+            cells = {escape(column.title): self._on_screen(row, column) for column in columns}
             lines = [f"{title}: {cell}" for title, cell in cells.items() if cell]
-            console().print("\n  ".join(lines))
+            console().print("\n  ".join(lines), soft_wrap=soft)
+
+    def _on_screen(self, row: Mapping[str, Cell], column: Column) -> str:
+        """A cell in Rich's markup; brackets of its own are none."""
+        from rich.markup import escape
+
+        text = escape(self.shown(row, column))
+        return f"[bold]{text}[/bold]" if self.is_best(row, column) else text
 
     def save(self, folder: Path, stem: str) -> list[Path]:
         """Write `stem`.md, .csv and .tex into `folder`; return their paths."""

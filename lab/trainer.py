@@ -24,7 +24,7 @@ from lab.console import say
 from lab.ending import end_with_parent
 from lab.errors import UserError
 from lab.experiment import Experiment
-from lab.loader import EpochBatches, TrainLoader
+from lab.loader import EpochBatches, TrainLoader, groups_of, in_order
 from lab.plan import Plan
 from lab.run import Run
 
@@ -81,7 +81,7 @@ def fit(
         own = [StepSeeds(config.seed), *observers, checkpoints]
         trainer = build_trainer(config, run, plan, own)
         samples = len(cast(Sized, train))
-        per_pass = EpochBatches(samples, config.batch_size, config.seed).steps_per_pass
+        per_pass = EpochBatches(groups_of(train), config.batch_size, config.seed).steps_per_pass
         steps = experiment.steps = plan.steps(per_pass)
         run.update(
             plan=asdict(plan),
@@ -91,7 +91,8 @@ def fit(
         how: dict[str, Any] = {"num_workers": config.num_workers, "collate_fn": collate}
         how["worker_init_fn"] = end_with_parent
         batched = partial(TrainLoader, train, config.batch_size, config.seed, steps=steps, **how)
-        module = _Data(batched, DataLoader(validation, config.batch_size, **how))
+        validated = DataLoader(validation, batch_sampler=in_order(validation, config.batch_size), **how)
+        module = _Data(batched, validated)
         resume_from = _resume_from(run)
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
         say(

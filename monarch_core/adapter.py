@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from . import checks
 from .conversion.candidates import Candidate, Select, candidates, chosen
 from .conversion.kinds import KINDS, replace
-from .conversion.saving import load_file
+from .conversion.saving import load_file, record, whole_file
 from .linear import MonarchLinear
 from .monarch import Monarch
 from .sizes import Blocks, resolve_blocks
@@ -37,8 +37,13 @@ class MonarchAdapter(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """The weight of the base layer, for code that asks for its dtype or device."""
-        return cast(Tensor, self.base.weight)
+        """The weight of the base layer with M added, for code that reads the weight of a layer."""
+        return _plus(self.base, self.operator)
+
+    @property
+    def bias(self) -> nn.Parameter | None:
+        """The bias of the base layer."""
+        return cast("nn.Parameter | None", self.base.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.base(x) + self.operator(x)
@@ -46,7 +51,7 @@ class MonarchAdapter(nn.Module):
 
     @torch.no_grad()
     def merged(self) -> nn.Module:
-        """The base layer with M added to its weight.
+        """The base layer with M added to its weight, which is its own afterwards: what it was tied to stays as it is.
 
         A MonarchLinear with the same blocks stays one, since ranks add up: [L, L'] [R; R']. With others it turns dense.
         """
@@ -58,8 +63,13 @@ class MonarchAdapter(nn.Module):
             return base
         if isinstance(base, MonarchLinear):
             base = base.to_dense_layer()
-        transposed = KINDS["conv1d"].fits(base)
-        cast(Tensor, base.weight).add_(M.to_dense().T if transposed else M.to_dense())
+        weight = base._parameters.get("weight")
+        if weight is None:
+            raise ValueError(
+                "the weight of a pruned or parametrised layer is computed, so nothing can be merged into it; make it "
+                "permanent first, with torch.nn.utils.prune.remove or parametrize.remove_parametrizations."
+            )
+        base.weight = nn.Parameter(_plus(base, M), requires_grad=weight.requires_grad)
         return base
 
 
@@ -105,6 +115,7 @@ def merge_adapter(model: nn.Module) -> nn.Module:
     """Add every adapter to the layer it stands beside, in place; return the model, which computes the same."""
     for adapter in _adapters(model, required=True).values():
         model = replace(model, adapter, adapter.merged())
+    record(model)
     return model
 
 
@@ -119,8 +130,10 @@ def save_adapter(model: nn.Module, path: str | Path) -> None:
         }
         for name, adapter in _adapters(model, required=True).items()
     }
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    torch.save({"version": 1, "layers": layers}, path)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as file:
+        torch.save({"version": 1, "layers": layers}, file)
 
 
 def load_adapter(model: nn.Module, path: str | Path) -> nn.Module:
@@ -178,6 +191,12 @@ def _adapters(model: nn.Module, required: bool = False) -> dict[str, MonarchAdap
             f"{type(model).__name__} has no Monarch adapters; attach_adapter puts them in place."
         )
     return found
+
+
+def _plus(layer: nn.Module, M: Monarch) -> Tensor:
+    """The weight of a layer plus M, in the layer's layout."""
+    added = M.to_dense()
+    return cast(Tensor, layer.weight) + (added.T if KINDS["conv1d"].fits(layer) else added)
 
 
 def _weight(layer: nn.Module) -> Tensor:

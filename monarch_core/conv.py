@@ -11,6 +11,7 @@ parts), so that it runs where complex tensors do not: half precision, ONNX, Appl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isqrt, prod, sqrt
 from typing import Literal
 
@@ -169,8 +170,8 @@ class MonarchConv2d(MonarchConv1d):
 
     Arguments:
         channels: number of channels; each is convolved with its own kernel.
-        size: (height, width) of the images; smaller ones are accepted.
-        kernel_size: (height, width) of the kernels; `size` by default.
+        size: (height, width) of the images, or one number for both; smaller ones are accepted.
+        kernel_size: (height, width) of the kernels, or one number; `size` by default.
         mode: "same", "causal" (from the upper left corner) or "circular".
         bias: whether to add a number per channel.
 
@@ -181,8 +182,8 @@ class MonarchConv2d(MonarchConv1d):
     def __init__(
         self,
         channels: int,
-        size: tuple[int, int],
-        kernel_size: tuple[int, int] | None = None,
+        size: int | tuple[int, int],
+        kernel_size: int | tuple[int, int] | None = None,
         *,
         mode: Mode = "same",
         bias: bool = True,
@@ -190,9 +191,9 @@ class MonarchConv2d(MonarchConv1d):
         dtype: torch.dtype | None = None,
     ) -> None:
         nn.Module.__init__(self)
-        size = pair(size, "the size of the images")
-        kernel = size if kernel_size is None else pair(kernel_size, "kernel_size")
-        self._set_up(channels, size, kernel, mode, bias, device, dtype)
+        sizes = _sides(size, "the size of the images")
+        kernel = sizes if kernel_size is None else _sides(kernel_size, "kernel_size")
+        self._set_up(channels, sizes, kernel, mode, bias, device, dtype)
 
 
 class SpectralAxis(nn.Module):
@@ -212,25 +213,34 @@ class SpectralAxis(nn.Module):
         J = -(-least // K)
         kept = J // 2 + 1 if real_signal else J
         self.J, self.K, self.kept, self.real_signal = J, K, kept, real_signal
-        j, i, k = arange(kept), arange(J), arange(K)
-        paired = (j > 0) & (2 * j != J) if real_signal else torch.zeros(kept, dtype=torch.bool)
-        tables = {
+        for name, table in self._computed().items():
+            self.register_buffer(name, table, persistent=False)
+
+    def _computed(self) -> dict[str, Tensor]:
+        """The tables, in double precision."""
+        J, K = self.J, self.K
+        j, i, k = (arange(n, device="cpu") for n in (self.kept, J, K))
+        paired = self.real_signal & (j > 0) & (2 * j != J)
+        roots = {
             "first": root_of_unity(j[:, None] * i, J),
             "twiddle": root_of_unity(j[:, None] * k, J * K),
             "second": root_of_unity(k[:, None] * k, K),
         }
-        for name, table in tables.items():
-            self.register_buffer(
-                name, torch.view_as_real(table).movedim(-1, 0).contiguous(), persistent=False
-            )
-        self.register_buffer(
-            "weight", torch.where(paired, 2.0, 1.0).double()[:, None] / (J * K), persistent=False
-        )
+        tables = {name: torch.view_as_real(root).movedim(-1, 0).contiguous() for name, root in roots.items()}
+        return {**tables, "weight": torch.where(paired, 2.0, 1.0).double()[:, None] / (J * K)}
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> SpectralAxis:
+        """Move or cast the tables: from their exact values, not from what a narrower type or no device left of them."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, table in self._computed().items():
+            here = getattr(self, name)
+            setattr(self, name, table.to(here.device, here.dtype))
+        return self
 
     def forward(self, x: Pair, axis: int) -> Pair:
         """The spectrum, its J x K grid of frequencies in place of the axis, flattened."""
         real, *imaginary = (self._grid(part, axis, self.J) for part in (x[:1] if self.real_signal else x))
-        first, twiddle, second = self._tables()
+        first, twiddle, second = self._tables(real.device)
         rows = (first[0] @ real, first[1] @ real)
         if imaginary:
             rows = (rows[0] - first[1] @ imaginary[0], rows[1] + first[0] @ imaginary[0])
@@ -238,16 +248,19 @@ class SpectralAxis(nn.Module):
 
     def backward(self, z: Pair, axis: int) -> Pair:
         """The signal of length J K whose spectrum is z; only its real part if the signal is real."""
-        first, twiddle, second = (_conjugate(table) for table in self._tables())
-        re, im = (self.weight * self._grid(part, axis, self.kept) for part in z)
+        first, twiddle, second = (_conjugate(table) for table in self._tables(z[0].device))
+        weight = self.weight.to(z[0].device)
+        re, im = (weight * self._grid(part, axis, self.kept) for part in z)
         re, im = _times(_times_matrix((re, im), second), twiddle)
         real = first[0].mT @ re - first[1].mT @ im
         if self.real_signal:
             return self._line((real, real), axis)
         return self._line((real, first[0].mT @ im + first[1].mT @ re), axis)
 
-    def _tables(self) -> tuple[Pair, Pair, Pair]:
-        first, twiddle, second = ((t[0], t[1]) for t in (self.first, self.twiddle, self.second))
+    def _tables(self, device: torch.device) -> tuple[Pair, Pair, Pair]:
+        # A layer that was made on the meta device has its tables on the CPU, since nothing would fill them later.
+        tables = (t.to(device) for t in (self.first, self.twiddle, self.second))
+        first, twiddle, second = ((t[0], t[1]) for t in tables)
         return first, twiddle, second
 
     def _grid(self, x: Tensor, axis: int, rows: int) -> Tensor:
@@ -258,6 +271,10 @@ class SpectralAxis(nn.Module):
     def _line(pair: Pair, axis: int) -> Pair:
         re, im = (part.flatten(-2).movedim(-1, axis) for part in pair)
         return re, im
+
+
+def _sides(value: int | tuple[int, int], what: str) -> tuple[int, int]:
+    return pair((value, value) if isinstance(value, int) else value, what)
 
 
 def _times(a: Pair, b: Pair) -> Pair:

@@ -61,6 +61,9 @@ class DataOptions:
     """Training slices of each scan, evenly spaced, each with all its echoes; all when not given."""
     val_slices: int = 32
     """Validation slices, evenly spaced over all validation scans, each with all its echoes."""
+    plane: tuple[int, int] | None = None
+    """Take only scans whose slices have this size, as in --plane [512,160], which the paper does; scans of every size
+    when not given."""
     skip_bad: bool = False
     """Leave out files that cannot be read, and say so, instead of stopping."""
     knees: int = 12
@@ -94,7 +97,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
     """The method."""
     supervision: Supervision = "full"
     """full: the loss compares images with fully sampled ones. self: no ground truth is used; each scan is sampled
-    once, at --acc, some of its samples are held back at random in every step, and the loss is the misfit there.
+    once, at --acc, some of its samples are held back at random in every step, and the loss is the misfit to all.
     zero-shot: the same on the scan that --scan names, with a third set of its samples to tell when to stop."""
     scan: str | None = None
     """With --supervision zero-shot: the scan to be reconstructed, of whatever split."""
@@ -231,6 +234,8 @@ class EvalConfig(T2Options):
     """Folder for tables, figures and volumes (default: results/ beside the runs)."""
     data: Path | None = None
     """Where the data are now, if they have moved since training; or another data set to score the runs on."""
+    plane: tuple[int, int] | None = None
+    """Score only scans whose slices have this size, as in --plane [512,160]; scans of every size when not given."""
     cross: list[Path] | None = None
     """Data sets, as in --cross FOLDER,FOLDER: score every run on each, and print one table, trained on rows, scored on
     columns, instead of all others."""

@@ -1,6 +1,6 @@
 """`python -m mri.eval --uncertainty`: calibrate the uncertainty of finished runs, and see how often it holds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,36 +34,52 @@ def coverage_table(results: Sequence[Result], scans: Sequence[Scan], kind: Kind,
     columns += [Column(f"width_{echo}", f"half-width E{echo}", digits=4, extra=True) for echo in echoes]
     caption = (
         f"Uncertainty ({data}): share of the voxels of the anatomy whose error is below the half-width, which is meant "
-        f"to be {LEVEL:g}; mean ± standard error over scans. Half-width: its median, relative to the brightest voxel"
+        f"to be {LEVEL:g}; mean ± standard error over scans. Half-width: its median, relative to the brightest voxel. "
+        "A validation scan is judged by the factor that the others give"
     )
     table = Table(columns, caption=caption)
     with Progress(len(chosen), "calibrating", unit="row") as progress:
         for result in chosen:
             run = result.runs[-1]
             validation = Source(Path(run.manifest["data"]["root"]), skip_bad=True).scans("val")
-            predictor = result.predictor(scans[0].matrix_shape[1:])
-            calibration = [_measured(predictor, scan, result.acc, kind)[0] for scan in validation]
-            factor = float(np.quantile(np.concatenate([each for one in calibration for each in one]), LEVEL))
+            predictor = result.predictor(scans[0])
+            found = {
+                each.path: _measured(predictor, each, result.acc, kind)
+                for each in {scan.path: scan for scan in (*validation, *scans)}.values()
+            }
+            calibration = {scan.path: found[scan.path][0] for scan in validation}
+            factor = factor_from(calibration)
             keep(run.folder, result.acc, factor, [scan.scan_id for scan in validation])
             row: dict[str, Cell] = {
                 "acc": f"{result.acc:g}",
                 "method": result.label,
                 "n": str(result.num_train),
             }
-            measured = [_measured(predictor, scan, result.acc, kind) for scan in scans]
+            measured = [(found[scan.path], factor_from(calibration, without=scan.path)) for scan in scans]
             for echo in echoes:
-                shares = [float((one[0][echo - 1] < factor).mean()) for one in measured]
+                shares = [float((one[0][echo - 1] < own).mean()) for one, own in measured]
                 row[f"coverage_{echo}"] = Score.of(shares)
-                row[f"width_{echo}"] = Score.of(factor * one[1][echo - 1] for one in measured)
+                row[f"width_{echo}"] = Score.of(own * one[1][echo - 1] for one, own in measured)
             table.rows.append({**row, "factor": factor})
             progress.advance()
     return table
 
 
+def factor_from(calibration: Mapping[Path, list[np.ndarray]], without: Path | None = None) -> float:
+    """The quantile of error / sigma, given by scan and echo; one scan may be left out, if there are others.
+
+    >>> seen = {Path("a"): [np.full(9, 1.0)], Path("b"): [np.full(9, 3.0)]}
+    >>> factor_from(seen), factor_from(seen, without=Path("b")), factor_from({Path("b"): seen[Path("b")]}, Path("b"))
+    (3.0, 1.0, 3.0)
+    """
+    others = [found for path, found in calibration.items() if path != without] or calibration.values()
+    return float(np.quantile(np.concatenate([each for one in others for each in one]), LEVEL))
+
+
 def coverage_figure(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path) -> Path:
     """One slice of a scan: reconstruction, its error and the half-width, by the first method that was calibrated."""
     result = next(one for one in results if one.learned and not one.runs[-1].config.get("scan"))
-    predictor, index = result.predictor(scan.matrix_shape[1:]), scan.num_slices // 2
+    predictor, index = result.predictor(scan), scan.num_slices // 2
     mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
     image = predictor.reconstruct(scan, 0, mask, [index])[0]
     factor = kept_factor(result.runs[-1].folder, result.acc)[0]

@@ -8,6 +8,7 @@ from lab.console import say
 from lab.errors import UserError
 from lab.runs import FinishedRun
 from lab.table import Cell, Column, Score, Table
+from mri.config import EvalConfig
 from mri.metrics import METRICS
 from mri.models import BASELINE
 from mri.scores import Result, score_runs
@@ -19,9 +20,8 @@ SHOWN = "psnr"
 def cross_table(
     runs: Sequence[FinishedRun],
     roots: Sequence[Path],
-    split: str,
+    config: EvalConfig,
     folder: Path,
-    accs: Sequence[float] | None = None,
 ) -> Table:
     """pSNR of all runs on the scans of every data set below `roots`; scores are kept in `folder`.
 
@@ -32,14 +32,14 @@ def cross_table(
         by_data.setdefault(run.manifest["data"]["name"], []).append(run)
     columns: list[Column] = []
     cells: dict[tuple[float, str, str, int], dict[str, Cell]] = {}
-    for root, scans in tested(roots, split).items():
+    for root, scans in tested(roots, config.split, config.plane).items():
         for trained_on, members in by_data.items():
             kinds = {str(run.config["mask"]) for run in members}
             if len(kinds) > 1:
                 raise UserError(
                     f"--cross takes runs of one --mask, not of {', '.join(sorted(kinds))}; use --only."
                 )
-            for result in score_runs(members, scans, members[0].config["mask"], folder, accs):
+            for result in score_runs(members, scans, members[0].config["mask"], folder, config.accs):
                 row = cells.setdefault(_key(result, trained_on), {})
                 row |= {
                     f"{root}-{echo}": Score.of(result.values(SHOWN, echo).values()) for echo in result.echoes
@@ -52,7 +52,7 @@ def cross_table(
         ]
     named = [Column("acc", "acc."), Column("trained", "trained on"), Column("method"), Column("n", "N")]
     caption = (
-        f"Trained on one data set, scored on another: {METRICS[SHOWN].title} in dB on the {split} scans, mean ± "
+        f"Trained on one data set, scored on another: {METRICS[SHOWN].title} in dB on the {config.split} scans, mean ± "
         "standard error over scans"
     )
     table = Table([*named, *columns], caption=caption, group="acc")
@@ -62,11 +62,11 @@ def cross_table(
     return table
 
 
-def tested(roots: Sequence[Path], split: str) -> Mapping[Path, list[Scan]]:
+def tested(roots: Sequence[Path], split: str, plane: tuple[int, int] | None) -> Mapping[Path, list[Scan]]:
     """The scans of each data set; one without this split is left out, and that is said."""
     found = {}
     for root in roots:
-        source = Source(root, skip_bad=True)
+        source = Source(root, skip_bad=True, plane=plane)
         if split in source.splits:
             found[root] = source.scans(split)
         elif source.splits:

@@ -35,7 +35,7 @@ def _cross(runs: Sequence[FinishedRun], roots: Sequence[Path], folder: Path, con
     from mri.cross import cross_table
 
     torch.set_num_threads(config.threads or torch.get_num_threads())
-    table = cross_table(runs, roots, config.split, folder / "scores", config.accs)
+    table = cross_table(runs, roots, config, folder / "scores")
     say_written(folder, publish({"cross": table}, folder))
 
 
@@ -69,7 +69,7 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     from mri.tables import per_scan_csv, results_tables
     from mri.volumes import export
 
-    source = Source(root, skip_bad=True)
+    source = Source(root, skip_bad=True, plane=config.plane)
     scans = source.scans(config.split)
     mask = runs[0].config["mask"]
     if config.split == "test":

@@ -1,5 +1,6 @@
 """Loss and scores in training."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import torch
@@ -23,23 +24,24 @@ class Reconstruction(Experiment):
 
     config: TrainConfig
     model: Method
-    masks: Tensor
     unit: ClassVar[str] = "of the target's variance"
     """What the validation error is measured in."""
 
     def __init__(
-        self, model: Method, config: TrainConfig, masks: Tensor, validation_masks: dict[str, Tensor]
+        self,
+        model: Method,
+        config: TrainConfig,
+        masks: Mapping[str, Tensor],
+        validation_masks: Mapping[str, Tensor],
     ) -> None:
+        """By scan: the masks (masks, ky, kz) to train with, as many for each, and the one (ky, kz) of validation."""
         super().__init__(model, config)
-        self.register_buffer("masks", masks, persistent=False)
-        self.validation_masks = validation_masks
+        self.masks, self.validation_masks = dict(masks), dict(validation_masks)
         pulled = model.parameters() if model.decays_to_start else ()
         self.start = {parameter: parameter.detach().clone() for parameter in pulled}
 
     def loss(self, batch: Slice) -> Tensor:
-        positions = cast(Tensor, batch.position)  # the fields of a batch are those of a slice, stacked
-        numbers = draw(self.config.seed, self.current_epoch, positions, len(self.masks))
-        mask = self.masks[numbers.to(self.masks.device)]
+        mask = drawn(self.masks, batch, self.config.seed, self.current_epoch).to(batch.kspace.device)
         kspace, maps, target = normalised(batch)
         if self.config.shift:
             kspace, maps, target = shifted(kspace, maps, target, self.config.shift)
@@ -92,6 +94,13 @@ def header(method: Method, config: TrainConfig) -> dict[str, Any]:
         "acc": config.acc,
         "mask": config.mask,
     }
+
+
+def drawn(masks: Mapping[str, Tensor], batch: Slice, seed: int, epoch: int) -> Tensor:
+    """A mask for each slice of a batch, (batch, ky, kz), out of those that its scan has."""
+    names, positions = cast(list[str], batch.scan_id), cast(Tensor, batch.position)  # of a slice, stacked
+    numbers = draw(seed, epoch, positions, len(masks[names[0]]))
+    return torch.stack([masks[name][number] for name, number in zip(names, numbers, strict=True)])
 
 
 def normalised(batch: Slice) -> tuple[Tensor, Tensor, Tensor]:

@@ -31,16 +31,19 @@ def figures(results: Sequence[Result], scan: Scan, kind: Kind, folder: Path, dat
     is best seen where the most was learned from.
     """
     acc = min(result.acc for result in results)
+    results = [result for result in results if result.knows(scan)]
     here = {name: [one for one in results if one.acc == acc and one.model == name] for name in MODELS}
     fewest = [min(found, key=lambda one: (one.variant, one.num_train)) for found in here.values() if found]
     most = [min(found, key=lambda one: (one.variant, -one.num_train)) for found in here.values() if found]
     paths = _reconstructions(fewest, scan, kind, folder, data)
     for result in most:
         name = MODELS[result.model].shown
-        method = result.predictor(scan.matrix_shape[1:]).method.cpu()
+        method = result.predictor(scan).method.cpu()
         learned = method.learned_transform
         if learned is not None and method.plane == tuple(scan.matrix_shape[1:]):
-            sampled = density(training_masks([scan], [acc], kind, result.runs[-1].config["masks"]))
+            sampled = density(
+                training_masks([scan], [acc], kind, result.runs[-1].config["masks"])[scan.scan_id]
+            )
             title = f"{name}, acceleration {acc:g}, N = {result.num_train} ({data})"
             path = folder / f"learned_{result.model}.png"
             paths.append(draw_learned(path, name, learned, sampled, title))
@@ -51,7 +54,7 @@ def _reconstructions(chosen: Sequence[Result], scan: Scan, kind: Kind, folder: P
     acc = chosen[0].acc
     mask = evaluation_masks([scan], acc, kind)[scan.scan_id]
     metric, aspect = next(iter(METRICS)), scan.voxel_spacing[1] / scan.voxel_spacing[2]
-    predictors = [result.predictor(scan.matrix_shape[1:]) for result in chosen]
+    predictors = [result.predictor(scan) for result in chosen]
     paths = []
     for echo in range(scan.num_echoes):
         whole = target(scan, echo)

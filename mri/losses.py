@@ -77,11 +77,13 @@ def _window(length: int, like: Tensor) -> Tensor:
 def misfit(image: Tensor, kspace: Tensor, maps: Tensor, weights: Tensor) -> Tensor:
     """How far what the coils would measure of an image is from what they measured: for each slice
 
-        sum w |A x - y| / sum w |y|,
+        sum w |A x - y|^2 / sum w |y|^2,
 
     with image (batch, ky, kz), k-space and maps (batch, coils, ky, kz) and weights w (batch, ky, kz), 0 where nothing
     is compared.
     """
-    error = (weights[:, None] * (Sense(maps)(image) - kspace).abs()).sum((1, 2, 3))
-    size = (weights[:, None] * kspace.abs()).sum((1, 2, 3))
+    error, size = (
+        (weights[:, None, ..., None] * torch.view_as_real(each).square()).sum((1, 2, 3, 4))
+        for each in (Sense(maps)(image) - kspace, kspace)
+    )
     return error / size.clamp_min(torch.finfo(size.dtype).tiny)

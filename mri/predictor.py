@@ -47,7 +47,7 @@ class Predictor:
         if (ky, kz) != tuple(plane) and not self.method.any_plane:
             raise UserError(
                 f"these weights are for slices of {ky} x {kz}, but {scan.scan_id} has {plane[0]} x {plane[1]}; "
-                "train on scans of that size."
+                f"train on scans of that size, or leave it out (mri.eval --plane [{ky},{kz}])."
             )
         wanted = range(scan.num_slices) if slices is None else slices
         volume = np.empty((len(wanted), *plane), np.complex64)

@@ -77,8 +77,10 @@ def _predictor(config: ReconstructConfig, scan: "Scan") -> "Predictor":
         return load(config.weights)
     name = str(config.model)
     method = build(name, scan.matrix_shape[1:])
-    if MODELS[name].learned or not method.any_plane:
-        ready = [each for each in MODELS if not MODELS[each].learned and MODELS[each].load().any_plane]
+    if MODELS[name].learned or method.needs_density:
+        ready = [
+            each for each in MODELS if not MODELS[each].learned and not MODELS[each].load().needs_density
+        ]
         raise UserError(
             f"{name} learns from scans: train it and give its --weights; {', '.join(ready)} need no training."
         )

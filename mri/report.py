@@ -66,8 +66,8 @@ def _viewer(results: Sequence[Result], scans: Sequence[Scan], kind: Kind) -> Vie
 def _stacks(results: Sequence[Result], scan: Scan, acc: float, kind: Kind) -> Iterator[Stack]:
     """One scan at one acceleration: a stack for each echo."""
     slices, mask = middle_slices(scan), evaluation_masks([scan], acc, kind)[scan.scan_id]
-    here = [result for result in results if result.acc == acc]
-    predictors = {_label(result): result.predictor(scan.matrix_shape[1:]) for result in here}
+    here = [result for result in results if result.acc == acc and result.knows(scan)]
+    predictors = {_label(result): result.predictor(scan) for result in here}
     metric = next(iter(METRICS))
     for echo in range(scan.num_echoes):
         scores = {_label(result): result.values(metric, echo + 1)[scan.scan_id] for result in here}
@@ -91,7 +91,7 @@ def _t2_viewer(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, t2:
         slices = middle_slices(scan)
         truth = t2_of([target(scan, echo)[slices] for echo in range(2)], scan, t2)
         for acc in sorted({result.acc for result in results}):
-            here = [result for result in results if result.acc == acc]
+            here = [result for result in results if result.acc == acc and result.knows(scan)]
             made = {_label(result): reconstructed_t2(result, scan, kind, t2, slices) for result in here}
             choice = {"scan": scan.scan_id, "acceleration": f"{acc:g}"}
             aspect = scan.voxel_spacing[1] / scan.voxel_spacing[2]

@@ -8,33 +8,40 @@ from torch import Tensor
 from data.masks.pool import MaskPool, pad
 from data.masks.spec import Kind, MaskSpec
 from data.scans.scan import Scan
-from lab.errors import UserError
-from mri.sources import plane_of
 
 
-def mask_spec(scans: Sequence[Scan], acceleration: float, kind: Kind) -> MaskSpec:
-    """The masks for scans that were all acquired on one grid."""
-    grids = {scan.acquired_grid for scan in scans}
-    if len(grids) != 1:
-        raise UserError(f"the scans should be acquired on one grid, but these have {sorted(grids)}.")
-    return MaskSpec(kind, grids.pop(), acceleration)
+def training_masks(
+    scans: Sequence[Scan], accelerations: Sequence[float], kind: Kind, count: int
+) -> dict[str, Tensor]:
+    """For each scan `count` masks of each acceleration on its zero-padded grid, bool (masks, ky, kz).
 
-
-def training_masks(scans: Sequence[Scan], accelerations: Sequence[float], kind: Kind, count: int) -> Tensor:
-    """`count` masks of each acceleration on the zero-padded grid, bool (masks, ky, kz); made once, then read."""
-    pools = [MaskPool(mask_spec(scans, acceleration, kind)) for acceleration in accelerations]
-    return pad(torch.cat([pool.training(count) for pool in pools]), plane_of(list(scans)))
+    They are made once, then read; scans of one size share them.
+    """
+    specs = {
+        scan.acquired_grid: [
+            MaskSpec(kind, scan.acquired_grid, acceleration) for acceleration in accelerations
+        ]
+        for scan in scans
+    }  # all are checked before the first mask is made
+    pools = {
+        grid: torch.cat([MaskPool(spec).training(count) for spec in several])
+        for grid, several in specs.items()
+    }
+    sizes = {(scan.acquired_grid, scan.matrix_shape[1:]) for scan in scans}
+    padded = {(grid, plane): pad(pools[grid], plane) for grid, plane in sizes}
+    return {scan.scan_id: padded[scan.acquired_grid, scan.matrix_shape[1:]] for scan in scans}
 
 
 def evaluation_masks(scans: Sequence[Scan], acceleration: float, kind: Kind) -> dict[str, Tensor]:
     """Each scan's own mask, bool (ky, kz): the one in its file, else one whose seed is the scan's name."""
     stored = {scan.scan_id: _stored(scan, acceleration, kind) for scan in scans}
-    without = [scan for scan in scans if stored[scan.scan_id] is None]
-    made = (
-        MaskPool(mask_spec(without, acceleration, kind)).for_scans([s.scan_id for s in without])
-        if without
-        else {}
-    )
+    without: dict[tuple[int, int], list[str]] = {}
+    for scan in scans:
+        if stored[scan.scan_id] is None:
+            without.setdefault(scan.acquired_grid, []).append(scan.scan_id)
+    made: dict[str, Tensor] = {}
+    for grid, names in without.items():
+        made |= MaskPool(MaskSpec(kind, grid, acceleration)).for_scans(names)
     masks = {}
     for scan in scans:
         mask = stored[scan.scan_id]

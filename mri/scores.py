@@ -20,7 +20,6 @@ from mri.metrics import METRICS, quality
 from mri.models import BASELINE, MODELS, build
 from mri.predictor import Predictor, load, target
 from mri.sampling import evaluation_masks
-from mri.sources import plane_of
 
 VERSION = 1
 """Of the definitions of the scores; one higher, and everything is scored again."""
@@ -74,11 +73,21 @@ class Result:
             for seed in self.by_seed
             if seed in other.by_seed
         }
-        return replace(self, by_seed=by_seed)
+        return replace(self, by_seed=by_seed, runs=(*self.runs, *other.runs))
 
-    def predictor(self, plane: tuple[int, int]) -> Predictor:
-        """The method in use: that of its last seed."""
-        return load(self.runs[-1].weights) if self.runs else Predictor(build(self.model, plane))
+    def knows(self, scan: Scan) -> bool:
+        """Whether it was scored on a scan: with --supervision zero-shot only if it was trained to reconstruct it."""
+        return any(row["scan"] == scan.scan_id for row in self.scores)
+
+    def run_for(self, scan: Scan) -> FinishedRun | None:
+        """The run that reconstructs a scan: the last seed, with --supervision zero-shot that of the scan's own."""
+        fitting = [run for run in self.runs if run.config.get("scan") in (None, scan.scan_id)]
+        return fitting[-1] if fitting else None
+
+    def predictor(self, scan: Scan) -> Predictor:
+        """The method in use on a scan."""
+        run = self.run_for(scan)
+        return load(run.weights) if run else Predictor(build(self.model, scan.matrix_shape[1:]))
 
 
 def score_runs(
@@ -102,7 +111,7 @@ def score_runs(
     results: dict[tuple[str, float, int], Result] = {}
     with Progress(slices + len(accelerations) * _slices(scans), "scoring", unit="slice") as progress:
         for acc in accelerations:
-            baseline = Predictor(build(BASELINE, plane_of(list(scans))))
+            baseline = Predictor(build(BASELINE, scans[0].matrix_shape[1:]))
             scores = _scores(baseline, "untrained", scans, masks[acc], folder, progress)
             results[BASELINE, acc, 0] = Result(BASELINE, BASELINE, acc, 0, {0: scores})
         for row, at, concerned in (each for each in wanted if each[2]):

@@ -4,6 +4,8 @@ Scans come from the folder given, from SKM_TEA_ROOT, or are synthetic knees made
 """
 
 import os
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,13 +31,17 @@ class Source:
 
     root: Path
     skip_bad: bool = False
+    plane: tuple[int, int] | None = None
+    """The size (ky, kz) that slices must have; None for any."""
     _loaded: dict[tuple[str, int | None], Selection] = field(default_factory=dict)
 
     def scans(self, split: str, count: int | None = None) -> list[Scan]:
         """The scans of a split, `count` of them in few-shot order; what is left out is said once."""
         key = split, count
         if key not in self._loaded:
-            self._loaded[key] = load_scans(self.root, split, count=count, skip_bad=self.skip_bad)
+            self._loaded[key] = load_scans(
+                self.root, split, plane=self.plane, count=count, skip_bad=self.skip_bad
+            )
             if report := self._loaded[key].report():
                 say(report)
         return self._loaded[key].scans
@@ -66,7 +72,7 @@ class Source:
             "root": str(self.root),
             "train": [scan.scan_id for scan in train],
             "validation": [scan.scan_id for scan in validation],
-            "plane": list(plane_of(train)),
+            "planes": [list(plane) for plane in planes_of(train)],
             "source": f"{kind} {_told_apart(self.scans('train') if 'train' in self.splits else [], validation)}",
             "fingerprint": _told_apart(train, validation),
         }
@@ -125,7 +131,7 @@ def find_source(options: DataOptions) -> Source:
                     f"{flag} takes a folder, and {named} is a file; python -m mri.reconstruct --input takes it."
                 )
             raise UserError(f"{flag} names {named}, but there is no such folder.")
-        source = Source(Path(named), options.skip_bad)
+        source = Source(Path(named), options.skip_bad, options.plane)
         say(f"data: {source.scans((source.splits or ['train'])[0])[0].origin}, in {named}")
         return source
     say(
@@ -136,7 +142,7 @@ def find_source(options: DataOptions) -> Source:
 
     folder = datasets_dir() / f"knees-{'x'.join(map(str, options.knee_shape))}"
     root = ensure(max(options.knees, _present(folder)), folder, shape=options.knee_shape)
-    return Source(root, options.skip_bad)
+    return Source(root, options.skip_bad, options.plane)
 
 
 def _present(root: Path) -> int:
@@ -145,10 +151,15 @@ def _present(root: Path) -> int:
     return sum(len(read_annotations(root, split)) for split in paths)
 
 
-def plane_of(scans: list[Scan]) -> tuple[int, int]:
-    """The size (ky, kz) that the slices of all these scans have."""
-    planes = {scan.matrix_shape[1:] for scan in scans}
-    if len(planes) != 1:
-        sizes = ", ".join(f"{ky} x {kz}" for ky, kz in sorted(planes))
-        raise UserError(f"the scans should have slices of one size, but these have {sizes}.")
-    return planes.pop()
+def planes_of(scans: Sequence[Scan]) -> list[tuple[int, int]]:
+    """The sizes (ky, kz) that the slices of these scans have, the commonest first."""
+    return [plane for plane, _ in Counter(scan.matrix_shape[1:] for scan in scans).most_common()]
+
+
+def words_for(planes: Sequence[tuple[int, int]]) -> str:
+    """Sizes of slices for people to read.
+
+    >>> words_for([(512, 160), (512, 152)])
+    '512 x 160, 512 x 152'
+    """
+    return ", ".join(f"{ky} x {kz}" for ky, kz in planes)

@@ -50,7 +50,8 @@ def t2_results(
     by_result = []
     with Progress(len(results) * len(with_two), "T2", unit="volume") as progress:
         for result in results:
-            by_result.append([_errors(result, scan, kind, options, folder / "scores") for scan in with_two])
+            known = [scan for scan in with_two if result.knows(scan)]
+            by_result.append([_errors(result, scan, kind, options, folder / "scores") for scan in known])
             progress.advance(len(with_two))
     names = dict.fromkeys(row["tissue"] for found in by_result for rows in found for row in rows)
     for name in names:
@@ -70,7 +71,8 @@ def t2_results(
 
 
 def _errors(result: Result, scan: Scan, kind: Kind, options: T2Options, folder: Path) -> list[dict[str, Any]]:
-    weights = content_hash(result.runs[-1].weights) if result.runs else result.model
+    run = result.run_for(scan)
+    weights = content_hash(run.weights) if run else result.model
     key = [VERSION, "t2", weights, scan.file_key, result.acc, kind, asdict(_only_t2(options))]
 
     def compute() -> list[dict[str, Any]]:
@@ -90,7 +92,7 @@ def reconstructed_t2(
 ) -> Map:
     """T2 as the last run of a result gives it, of all slices or some."""
     mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
-    predictor = result.predictor(scan.matrix_shape[1:])
+    predictor = result.predictor(scan)
     return t2_of([predictor.reconstruct(scan, echo, mask, slices) for echo in range(2)], scan, options)
 
 
@@ -104,7 +106,7 @@ def _picture(
     index = int(np.isfinite(truth).sum((1, 2)).argmax())
     panels = {"full sampling": truth[index]}
     for result in results:
-        if result.acc == acc:
+        if result.acc == acc and result.knows(scan):
             name = result.label.replace(result.model, MODELS[result.model].shown, 1)
             panels[f"{name}{f', N = {result.num_train}' if result.num_train else ''}"] = reconstructed_t2(
                 result, scan, kind, options

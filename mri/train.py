@@ -6,6 +6,8 @@ from lab.cli import main
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lightning.pytorch import Callback
     from torch import Tensor
 
@@ -18,30 +20,40 @@ if TYPE_CHECKING:
 def train(config: TrainConfig) -> dict[str, float]:
     """Train a method for accelerated MRI; without data, on synthetic knees."""
     from data.masks.pool import density
+    from data.masks.spec import MaskSpec
     from data.scans.slices import SliceDataset, collate
     from lab import weights
     from lab.budget import Budget, measure
     from lab.console import say
+    from lab.errors import UserError
     from lab.run import Run
     from lab.trainer import fit, prepare
     from mri.experiment import header
     from mri.models import MODELS, build
-    from mri.sampling import mask_spec, training_masks
+    from mri.sampling import training_masks
     from mri.search import choose
-    from mri.sources import find_source, plane_of, samples
+    from mri.sources import find_source, planes_of, samples, words_for
 
     prepare(config)
     source = find_source(config)
     data = samples(config, source)
+    scans = [*data.train_scans, *data.validation_scans]
     for acc in {config.acc, *config.training_accs}:
-        mask_spec(data.train_scans, acc, config.mask)  # refused before there is a run
+        for grid in {scan.acquired_grid for scan in scans}:
+            MaskSpec(config.mask, grid, acc)  # refused before there is a run
     with Run.open(config, source.describe(data.train_scans, data.validation_scans)) as folder:
-        ky, kz = plane_of([*data.train_scans, *data.validation_scans])
-        scans = ", ".join(scan.scan_id for scan in data.train_scans)
+        planes = planes_of(scans)
+        names = ", ".join(scan.scan_id for scan in data.train_scans)
         accs = ", ".join(f"{acc:g}" for acc in config.training_accs)
-        say(f"{config.model}, slices of {ky} x {kz}, acceleration {accs}, training scans: {scans}")
-        masks = training_masks(data.train_scans, config.training_accs, config.mask, config.masks)
-        method = build(config.model, (ky, kz), density(masks), **config.options)
+        say(f"{config.model}, slices of {words_for(planes)}, acceleration {accs}, training scans: {names}")
+        masks = training_masks(scans, config.training_accs, config.mask, config.masks)
+        usual = next(scan for scan in scans if scan.matrix_shape[1:] == planes[0])
+        method = build(config.model, planes[0], density(masks[usual.scan_id]), **config.options)
+        if len(planes) > 1 and not method.any_plane:
+            raise UserError(
+                f"{config.model} with these options takes slices of one size, but the scans have {words_for(planes)}; "
+                f"leave the others out with --plane [{planes[0][0]},{planes[0][1]}]."
+            )
         best = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
         if best:
             words = ", ".join(f"{name.replace('_', ' E')} {value:g}" for name, value in best.items())
@@ -63,17 +75,21 @@ def train(config: TrainConfig) -> dict[str, float]:
     return best
 
 
-def supervised(method: "Method", config: TrainConfig, masks: "Tensor", data: "Samples") -> "Reconstruction":
+def supervised(
+    method: "Method", config: TrainConfig, masks: "Mapping[str, Tensor]", data: "Samples"
+) -> "Reconstruction":
     """What the method is trained on: fully sampled images, or held-back samples of undersampled scans."""
+    from data.masks.pool import density
     from mri.experiment import Reconstruction
     from mri.sampling import evaluation_masks
-    from mri.supervision import SelfSupervised, reserve
+    from mri.supervision import SelfSupervised, reserve, smoothed
 
     fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
     if config.supervision == "full":
         return Reconstruction(method, config, masks, fixed)
     own = evaluation_masks(data.train_scans, config.acc, config.mask)
-    return SelfSupervised(method, config, own | fixed, reserve(fixed, method.density))
+    densities = {name: smoothed(density(several)) for name, several in masks.items()}
+    return SelfSupervised(method, config, own | fixed, reserve(fixed, densities), densities)
 
 
 def early_stopping(epochs: int) -> "list[Callback]":

@@ -29,15 +29,16 @@ PARTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
 def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder: Path) -> list[Path]:
     """The target and the reconstruction by every result of every scan: magnitudes, one frame per echo."""
     paths = []
-    with Progress(len(scans) * (len(results) + 1), "exporting", unit="volume") as progress:
+    volumes = sum(1 + sum(result.knows(scan) for result in results) for scan in scans)
+    with Progress(volumes, "exporting", unit="volume") as progress:
         for scan in scans:
             echoes = range(scan.num_echoes)
             whole = [np.abs(target(scan, echo)) for echo in echoes]
             paths.append(write_nifti(folder / f"{scan.scan_id}-target.nii.gz", np.stack(whole, -1), scan))
             progress.advance()
-            for result in results:
+            for result in (each for each in results if each.knows(scan)):
                 mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
-                predictor = result.predictor(scan.matrix_shape[1:])
+                predictor = result.predictor(scan)
                 images = [np.abs(predictor.reconstruct(scan, echo, mask)) for echo in echoes]
                 words = [scan.scan_id, *result.label.replace(",", "").split(), f"acc{result.acc:g}"]
                 words += [f"n{result.num_train}"] if result.num_train else []

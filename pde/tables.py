@@ -68,7 +68,9 @@ def metrics_table(results: Sequence[Result]) -> Table:
     columns = [Column("model"), *([Column("case")] if several else [])]
     titles = {name: title if name in ("nrmse", "vrmse") else title + unit for name, title in METRICS.items()}
     titles |= {name: f"{name} frequencies{unit}" for name in BANDS}
-    columns += [Column(name, title, better="lower", digits=5) for name, title in titles.items()]
+    columns += [
+        Column(name, title, better="lower", digits=5, extra=name in BANDS) for name, title in titles.items()
+    ]
     caption = (
         "Other scores: RMSE, nRMSE, boundary RMSE and RMSE by frequency as PDEBench defines them, VRMSE as The Well "
         "does, means over test samples; and the largest error of all"

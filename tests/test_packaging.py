@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -27,9 +28,8 @@ def wheel(folder: Path, out: Path, split: bool = False) -> tuple[set[str], dict[
         (description,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         message = message_from_bytes(archive.read(description))
     packages = {name.split("/")[0] for name in names if ".dist-info" not in name}
-    metadata = {
-        key: [str(v) for v in message.get_all(key, [])] for key in ("Name", "Version", "Requires-Dist")
-    }
+    keys = ("Name", "Version", "Requires-Dist", "License-File")
+    metadata = {key: [str(v) for v in message.get_all(key, [])] for key in keys}
     return packages | {name for name in names if name.endswith("py.typed")}, metadata
 
 
@@ -41,6 +41,8 @@ def test_monarch_core_holds_itself_and_needs_only_torch(root, tmp_path):
     packages, metadata = wheel(root / "monarch_core", tmp_path)
     assert packages == {"monarch_core", "monarch_core/py.typed"}
     assert metadata["Name"] == ["monarch-core"]
+    assert metadata["License-File"] == ["LICENSE"]
+    assert (root / "monarch_core/LICENSE").read_text() == (root / "LICENSE").read_text()
     assert metadata["Version"] == [monarch_core.__version__]
     assert needed(metadata) == ["torch<3,>=2.7"]
 
@@ -68,3 +70,11 @@ def test_a_clone_installs_everything_from_itself(root, tmp_path):
     assert metadata["Version"] == [monarch_core.__version__]
     assert "torch<3,>=2.7" in needed(metadata)
     assert not any(line.startswith("monarch-core") for line in needed(metadata))
+
+
+def test_the_guide_names_every_extra(root):
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    page = (root / "docs/guide/install.md").read_text()
+    assert [
+        extra for extra in project["optional-dependencies"] if extra != "dev" and f"`{extra}`" not in page
+    ] == []

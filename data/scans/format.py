@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from data.scans.scan import Scan
-from data.scans.selection import Selection, Shape, most_frequent, select
+from data.scans.selection import Selection, Shape, select
 from lab.errors import UserError
 
 SPLITS = ("train", "val", "test")
@@ -69,16 +69,14 @@ class Format(ABC):
         return self.open(path).matrix_shape[1:]
 
     def load(
-        self, root: Path, split: str, *, shape: Shape | None, count: int | None, skip_bad: bool
+        self, root: Path, split: str, *, plane: Shape | None, count: int | None, skip_bad: bool
     ) -> Selection:
-        """The scans of a split whose slices have the shape (None: the most frequent one); see `select`."""
+        """The scans of a split whose slices have the size (None: any); see `select`."""
         files = {path.name: path for path in self.files(root, split)}
-        shapes = {name: self._plane(path, skip_bad) for name, path in files.items()}
-        wanted = shape or most_frequent(one for one in shapes.values() if one is not None)
         found = select(
-            shapes,
+            {name: plane and self._plane(path, skip_bad) for name, path in files.items()},
             lambda name: with_target(self.open(files[name])),
-            wanted=wanted,
+            wanted=plane,
             count=count,
             skip_bad=skip_bad,
         )

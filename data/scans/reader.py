@@ -43,13 +43,13 @@ def load_scans(
     root: str | Path | None,
     split: str,
     *,
-    shape: Shape | None = None,
+    plane: Shape | None = None,
     count: int | None = None,
     skip_bad: bool = False,
 ) -> Selection:
     """The scans of a split below `root` (None: the folder that SKM_TEA_ROOT names), of whatever format.
 
-    Only scans of the shape take part (None: the most frequent one). `count` takes the first scans of the few-shot
+    Only scans with slices of that size (ky, kz) take part (None: all). `count` takes the first scans of the few-shot
     order, so that smaller subsets lie in larger ones. A scan that cannot be used raises, unless `skip_bad`.
     """
     named = root or os.environ.get(ROOT_VARIABLE)
@@ -57,7 +57,7 @@ def load_scans(
         raise UserError(f"no data were named; pass --data FOLDER or set {ROOT_VARIABLE}.")
     for form in FORMATS:
         if form.owns_folder(Path(named), split):
-            return form.load(Path(named), split, shape=shape, count=count, skip_bad=skip_bad)
+            return form.load(Path(named), split, plane=plane, count=count, skip_bad=skip_bad)
     layouts = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS[:2])
     others = ", ".join(form.name for form in FORMATS[2:])
     raise UserError(

@@ -1,18 +1,15 @@
-"""Which scans take part: those that can be read, of one shape, and nested few-shot subsets of them."""
+"""Which scans take part: those that can be read, of every size or of one, and nested few-shot subsets of them."""
 
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 from data.scans.scan import Scan
 from lab.errors import UserError, readable
 
 FEW_SHOT_SEED = 1000
 Shape = tuple[int, ...]
-T = TypeVar("T")
 
 
 @dataclass
@@ -34,7 +31,7 @@ class Selection:
 def few_shot_order(names: Sequence[str]) -> list[str]:
     """The order whose first N names are the training subset of N scans: sorted, then shuffled with seed 1000.
 
-    The published subsets shuffle the *whole* split; scans of another shape are dropped afterwards.
+    The published subsets shuffle the *whole* split; scans of another size are dropped afterwards.
 
     >>> few_shot_order(["c", "a", "b"]) == few_shot_order(["a", "b", "c"])
     True
@@ -44,37 +41,27 @@ def few_shot_order(names: Sequence[str]) -> list[str]:
     return order
 
 
-def most_frequent(shapes: Iterable[T]) -> T | None:
-    """The commonest shape, the first one of several; None if there are none.
-
-    >>> most_frequent([(2, 2), (3, 3), (3, 3)])
-    (3, 3)
-    """
-    ranked = Counter(shapes).most_common(1)
-    return ranked[0][0] if ranked else None
-
-
 def select(
-    shapes: Mapping[str, Shape | None],
+    planes: Mapping[str, Shape | None],
     open_scan: Callable[[str], Scan],
     *,
     wanted: Shape | None,
     count: int | None,
     skip_bad: bool,
 ) -> Selection:
-    """Open the files that are listed with the wanted shape, `count` of them (None: all).
+    """Open the files that are listed with the wanted size (ky, kz) of slices (None: any), `count` of them (None: all).
 
-    With a count they are the first in few-shot order, otherwise all, sorted. A file listed without a shape
-    could not be looked into. One that cannot be used stops everything with the reason, unless `skip_bad`.
+    With a count they are the first in few-shot order, otherwise all, sorted. A file listed without a size
+    was not looked into. One that cannot be used stops everything with the reason, unless `skip_bad`.
     """
     if count is not None and count < 1:
         raise UserError(f"at least one scan is needed, not {count}.")
     chosen: list[Scan] = []
     dropped: dict[str, str] = {}
-    for name in sorted(shapes) if count is None else few_shot_order(list(shapes)):
-        shape = shapes[name]
-        if shape is not None and shape != wanted:
-            dropped[Path(name).stem] = f"its shape is {_by(shape)}, not {_by(wanted)}."
+    for name in sorted(planes) if count is None else few_shot_order(list(planes)):
+        plane = planes[name]
+        if plane is not None and wanted is not None and tuple(plane) != tuple(wanted):
+            dropped[Path(name).stem] = f"its slices are {_by(plane)}, not {_by(wanted)}."
         elif len(chosen) != count:
             try:
                 with readable(name):
@@ -86,10 +73,10 @@ def select(
     if len(chosen) < (count or 1):
         reasons = "".join(f" {name}: {reason}" for name, reason in list(dropped.items())[:3])
         raise UserError(
-            f"{count or 'some'} scans are wanted, but of {len(shapes)} listed only {len(chosen)} can be used.{reasons}"
+            f"{count or 'some'} scans are wanted, but of {len(planes)} listed only {len(chosen)} can be used.{reasons}"
         )
     return Selection(chosen, dropped)
 
 
-def _by(shape: Shape | None) -> str:
-    return " x ".join(str(side) for side in shape or ())
+def _by(plane: Shape) -> str:
+    return " x ".join(str(side) for side in plane)

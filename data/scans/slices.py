@@ -34,7 +34,7 @@ class SliceDataset(Dataset[Slice]):
     """The slices of some scans, scan by scan, slice by slice, echo by echo; read when they are asked for.
 
     The data set of one scan and one echo is that volume, in order. Batches of scans with different numbers
-    of coils need `collate`.
+    of coils need `collate`; slices of different sizes cannot share a batch.
     """
 
     def __init__(self, scans: Sequence[Scan], echoes: Sequence[int] | None = None) -> None:
@@ -49,6 +49,11 @@ class SliceDataset(Dataset[Slice]):
             if echo not in range(scan.num_echoes):
                 raise UserError(f"{scan.scan_id} has {scan.num_echoes} echoes; there is no echo {echo + 1}.")
         self._compute_scales()
+
+    @property
+    def groups(self) -> list[tuple[int, int]]:
+        """The size (ky, kz) of each slice: those of one size can share a batch."""
+        return [scan.matrix_shape[1:] for scan, _, _ in self.items]
 
     def __len__(self) -> int:
         return len(self.items)

@@ -40,6 +40,8 @@ class Candidate:
 
     @property
     def size(self) -> str:
+        if isinstance(self.layer, nn.MultiheadAttention) and self.kind is None:
+            return f"{self.layer.embed_dim} -> {self.layer.embed_dim}"
         if self.kind is None or isinstance(self.layer, LazyModuleMixin):
             sizes = (getattr(self.layer, name, "?") for name in ("in_features", "out_features"))
             return " -> ".join(map(str, sizes))

@@ -57,6 +57,9 @@ def monarchize(
         )
     reasons = chosen(model, found, select)
     _add_reasons_of_size_and_ties(model, found, reasons, blocks, rank)
+    for candidate in found:  # before anything is replaced
+        if not reasons[candidate.name]:
+            _check_finite(candidate)
     layers, known = [], dict[int, MonarchLinear]()
     for candidate in found:
         reason = reasons[candidate.name]
@@ -80,7 +83,8 @@ def monarchize(
     record(model)
     report = ConversionReport(tuple(layers), before, _count(model))
     if not report.replaced:
-        what = report.summary if report.layers else f"{type(model).__name__} has no linear layers"
+        others = " other than its Monarch ones" if monarch_layers(model) else ""
+        what = report.summary if report.layers else f"{type(model).__name__} has no linear layers{others}"
         warnings.warn(f"monarchize replaced nothing: {what}.", stacklevel=2)
     return report
 
@@ -143,6 +147,13 @@ def _is_smaller(candidate: Candidate, blocks: Blocks, rank: int | None) -> bool:
         dense += weight.numel()
         monarch += count * K * J * r * (-(-in_features // K) + -(-out_features // J))
     return monarch < dense
+
+
+def _check_finite(candidate: Candidate) -> None:
+    assert candidate.kind is not None
+    for weight in candidate.kind.weights(candidate.layer):
+        if not weight.is_meta:
+            checks.finite(weight, f"the weight of {candidate.name}")
 
 
 def _projected(

@@ -119,4 +119,8 @@ def replace(model: nn.Module, old: nn.Module, new: nn.Module) -> nn.Module:
         for name, child in list(module._modules.items()):
             if child is old:
                 setattr(module, name, new)
+    for module in model.modules():
+        if isinstance(module, nn.TransformerEncoder) and any(part is new for part in module.modules()):
+            # With padding, its fused path would read weights that the layer has not, and hand it nested tensors.
+            module.use_nested_tensor = False
     return model

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,7 @@ from torch import Tensor, nn
 
 from .. import checks
 from ..linear import MonarchLinear
-from .kinds import KINDS, monarch_layers, replace
+from .kinds import KINDS, MonarchLayer, monarch_layers, replace
 
 STRUCTURE, WEIGHTS = "monarch.json", "weights.pt"
 METHOD = "monarch"
@@ -39,27 +44,56 @@ def structure(model: nn.Module) -> Structure:
 def rebuild(model: nn.Module, layers: Structure) -> None:
     """Give a dense model the Monarch layers of a structure, without values, in place."""
     modules = dict(model.named_modules())
-    for name, entry in layers.items():
-        if name not in modules:
+    found: dict[str, nn.Module] = {}
+    for name, entry in layers.items():  # nothing is replaced before all of it is known to fit
+        here = _name_here(name, modules, getattr(model, "base_model_prefix", ""))
+        if here is None:
+            continue
+        if here not in modules:
             raise ValueError(
                 f"the stored structure has a Monarch layer {name!r}, which {type(model).__name__} does not have; "
                 "load it into the model it was saved from."
             )
-        kind_name, (K, J), rank = entry["kind"], entry["blocks"], entry["rank"]
-        old, kind = modules[name], KINDS[kind_name]
-        if isinstance(old, MonarchLinear) and old.structure() == {k: entry[k] for k in old.structure()}:
-            continue
-        if not kind.fits(old):
-            raise ValueError(f"{name} should be a dense layer ({kind_name}); it is a {type(old).__name__}.")
-        weight = kind.weights(old)[0]
-        new = kind.project(copy.deepcopy(old).to("meta"), (K, J), rank)
-        new = new if weight.is_meta else new.to_empty(device=weight.device)
-        if "shares" in entry:
-            assert isinstance(new, MonarchLinear)
-            shared = model.get_submodule(entry["shares"])
-            assert isinstance(shared, MonarchLinear)
-            new.operator = shared.operator
-        replace(model, old, new)
+        old = modules[here]
+        if not _is_like(old, entry) and not KINDS[entry["kind"]].fits(old):
+            raise ValueError(
+                f"{here} should be a dense layer ({entry['kind']}); it is a {type(old).__name__}."
+            )
+        found[name] = old
+    if layers and not found:
+        raise ValueError(
+            f"none of the stored Monarch layers, such as {next(iter(layers))!r}, is in {type(model).__name__}."
+        )
+    new: dict[str, nn.Module] = {}
+    for name, old in found.items():
+        new[name] = old if _is_like(old, layers[name]) else _without_values(old, layers[name])
+        if "shares" in layers[name]:
+            new[name].operator = new[layers[name]["shares"]].operator
+        replace(model, old, new[name])
+
+
+def _name_here(name: str, modules: dict[str, nn.Module], prefix: str) -> str | None:
+    """What a stored layer is called here; None for one of a head that the model does not have.
+
+    Models of transformers with and without a head share their weights, and one has a prefix before the names.
+    """
+    if name in modules or not prefix:
+        return name
+    if prefix in modules:
+        return f"{prefix}.{name}"
+    return name.removeprefix(f"{prefix}.") if name.startswith(f"{prefix}.") else None
+
+
+def _is_like(layer: nn.Module, entry: dict[str, Any]) -> bool:
+    """Whether the layer is the stored Monarch layer already, but for its values."""
+    return isinstance(layer, MonarchLayer) and layer.structure().items() <= entry.items()
+
+
+def _without_values(old: nn.Module, entry: dict[str, Any]) -> nn.Module:
+    kind, (K, J) = KINDS[entry["kind"]], entry["blocks"]
+    weight = kind.weights(old)[0]
+    new = kind.project(copy.deepcopy(old).to("meta"), (K, J), entry["rank"])
+    return new if weight.is_meta else new.to_empty(device=weight.device)
 
 
 def save_converted(model: nn.Module, folder: str | Path) -> None:
@@ -69,8 +103,9 @@ def save_converted(model: nn.Module, folder: str | Path) -> None:
         raise ValueError(f"this {type(model).__name__} has no Monarch layers; save it as any other model.")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / STRUCTURE).write_text(json.dumps({"version": 1, "layers": layers}, indent=1))
-    torch.save(model.state_dict(), folder / WEIGHTS)
+    with whole_file(folder / STRUCTURE) as described, whole_file(folder / WEIGHTS) as weights:
+        described.write_text(json.dumps({"version": 1, "layers": layers}, indent=1))
+        torch.save(model.state_dict(), weights)
 
 
 def load_converted(model: nn.Module, folder: str | Path) -> nn.Module:
@@ -97,18 +132,40 @@ def load_converted(model: nn.Module, folder: str | Path) -> nn.Module:
 
 
 def record(model: nn.Module) -> None:
-    """Note the structure in the configuration of a transformers model, which `save_pretrained` writes."""
-    config = getattr(model, "config", None)
-    if config is None or not hasattr(model, "save_pretrained"):
+    """Have the configurations of transformers models tell of the Monarch layers, for `save_pretrained`."""
+    modeling = sys.modules.get("transformers.modeling_utils")
+    if modeling is None:  # then there are no such models
         return
-    layers = structure(model)
-    noted = _noted(config)
-    if layers and (noted or getattr(config, "quantization_config", None) is None):
-        from ..integrations.transformers import MonarchConfig
+    parts = list(model.modules())
+    if any(isinstance(part, modeling.PreTrainedModel) for part in parts):
+        from ..integrations.transformers import note
 
-        config.quantization_config = MonarchConfig(layers=layers)
-    elif noted and not layers:
-        del config.quantization_config
+        note(model)
+    elif (
+        structure(model)
+        and any(type(part).__module__.startswith("transformers.models.") for part in parts)
+        and not any(_is_noted(getattr(part, "config", None)) for part in parts)
+    ):
+        warnings.warn(
+            f"this {type(model).__name__} is a part of a transformers model, whose save_pretrained will not know of "
+            "its Monarch layers; convert the whole model with select=..., or store it with save_converted.",
+            stacklevel=3,
+        )
+
+
+def _is_noted(config: Any) -> bool:
+    return hasattr(getattr(config, "quantization_config", None), "layers")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to; once it is whole, the file takes the place of the one that may be there."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def load_file(path: str | Path, what: str) -> dict[str, Any]:
@@ -122,12 +179,6 @@ def load_file(path: str | Path, what: str) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise ValueError(f"{path} does not hold {what} but a {type(loaded).__name__}.")
     return loaded
-
-
-def _noted(config: Any) -> bool:
-    noted = getattr(config, "quantization_config", None)
-    method = noted.get("quant_method") if isinstance(noted, dict) else getattr(noted, "quant_method", None)
-    return method == METHOD
 
 
 def _stored_structure(folder: Path) -> Structure:

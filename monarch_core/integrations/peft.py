@@ -29,7 +29,8 @@ class LoraMonarch(LoraLinear):  # type: ignore[misc]
 
     def merge(self, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
         if isinstance(self.base_layer, MonarchLinear):
-            self.base_layer = self.base_layer.to_linear()
+            self.fan_in_fan_out = self.base_layer.replaces == "conv1d"  # whose weight is (in, out)
+            self.base_layer = self.base_layer.to_dense_layer()
         super().merge(safe_merge, adapter_names)
 
 

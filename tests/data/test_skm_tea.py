@@ -86,7 +86,7 @@ def test_files_without_chunks_read_the_same(root: Path, tmp_path: Path) -> None:
 
 
 def test_worker_processes_read_the_same_slices(root: Path) -> None:
-    dataset = SliceDataset(load_scans(root, "train").scans, echoes=[1])
+    dataset = SliceDataset(load_scans(root, "train", plane=SHAPE[1:]).scans, echoes=[1])
     _ = dataset[0]  # the parent has the file open when the workers are forked
     loaded = list(DataLoader(dataset, batch_size=4, num_workers=2, collate_fn=collate))
     kspace = torch.cat([batch.kspace for batch in loaded])
@@ -128,13 +128,16 @@ def test_scale_is_computed_again_when_the_file_changes(tmp_path: Path) -> None:
     assert SkmTeaScan(path).scale == pytest.approx(4 * before, rel=0.1)
 
 
-def test_scans_of_another_shape_are_dropped_with_the_reason(root: Path) -> None:
-    selection = load_scans(root, "train")
-    assert [scan.scan_id for scan in selection.scans] == ["MTR_001", "MTR_002", "MTR_004"]
-    assert selection.dropped == {"MTR_003": "its shape is 5 x 24 x 18, not 5 x 24 x 16."}
-    other = load_scans(root, "train", shape=(5, 24, 18))
+def test_scans_of_every_size_take_part_unless_one_is_wanted(root: Path) -> None:
+    everything = load_scans(root, "train")
+    assert [scan.scan_id for scan in everything.scans] == ["MTR_001", "MTR_002", "MTR_003", "MTR_004"]
+    assert not everything.dropped
+    one = load_scans(root, "train", plane=(24, 16))
+    assert [scan.scan_id for scan in one.scans] == ["MTR_001", "MTR_002", "MTR_004"]
+    assert one.dropped == {"MTR_003": "its slices are 24 x 18, not 24 x 16."}
+    other = load_scans(root, "train", plane=(24, 18))
     assert [scan.scan_id for scan in other.scans] == ["MTR_003"]
-    assert "left out MTR_001: its shape is 5 x 24 x 16" in other.report()
+    assert "left out MTR_001: its slices are 24 x 16" in other.report()
 
 
 def declare(path: Path, shape: tuple[int, int, int]) -> None:
@@ -155,7 +158,8 @@ def test_few_shot_subsets_are_the_published_ones(tmp_path: Path) -> None:
     for scan_id in published:
         declare(scan_path(tmp_path, f"{scan_id}.h5"), (512, 512, 160))
     for count in (1, 2, 3, 5):
-        selection = load_scans(tmp_path, "train", count=count)
+        assert not load_scans(tmp_path, "train", count=count).dropped
+        selection = load_scans(tmp_path, "train", plane=(512, 160), count=count)
         assert [scan.scan_id for scan in selection.scans] == published[:count]
         assert set(selection.dropped) == {"MTR_135", "MTR_228"}
 
@@ -169,8 +173,8 @@ def test_few_shot_subsets_are_nested_and_need_only_their_own_files(tmp_path: Pat
     assert [scan.scan_id for scan in load_scans(copy, "train", count=2).scans] == subsets[1]
     with pytest.raises(UserError, match="there is no file"):
         load_scans(copy, "train", count=3)
-    with pytest.raises(UserError, match="4 scans are wanted, but of 4 listed only 3 can be used"):
-        load_scans(root, "train", count=4)
+    with pytest.raises(UserError, match="5 scans are wanted, but of 4 listed only 4 can be used"):
+        load_scans(root, "train", count=5)
 
 
 def test_acquired_grid_and_mask_come_from_the_file(root: Path) -> None:
@@ -251,7 +255,7 @@ def test_a_bad_scan_is_named_in_one_sentence_or_skipped(damage: str, tmp_path: P
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
     selection = load_scans(root, "train", skip_bad=True)
-    assert [scan.scan_id for scan in selection.scans] == ["MTR_001", "MTR_004"]
+    assert [scan.scan_id for scan in selection.scans] == ["MTR_001", "MTR_003", "MTR_004"]
     assert str(path) in selection.dropped["MTR_002"]
 
 
@@ -286,7 +290,7 @@ def test_wrong_folders_and_annotations_are_explained(tmp_path: Path, monkeypatch
     with pytest.raises(UserError, match=r"SKM_TEA_ROOT names .* but there is no .*train.json"):
         load_scans(None, "train")
     root = skm_tea_root(tmp_path)
-    assert len(load_scans(None, "train").scans) == 3
+    assert len(load_scans(None, "train").scans) == 4
     with pytest.raises(UserError, match="choose one of train, val, test"):
         load_scans(root, "training")
     with pytest.raises(UserError, match=r"there is no file .*val.json"):

@@ -276,6 +276,15 @@ def test_a_wrong_option_of_a_model_is_one_sentence(preset_folder, words, said):
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize(("word", "meant"), [("wide", " (did you mean --model wide?)"), ("widest", "")])
+def test_a_word_where_only_options_belong_is_explained(preset_folder, capsys, word, meant):
+    def train(config: Preset) -> None:
+        raise AssertionError
+
+    assert cli.run("python -m testing.train", {"": train}, [word]) == 2
+    assert f"takes options only, not {word!r}{meant}; --help lists them." in capsys.readouterr().err
+
+
 def test_an_alias_is_another_name_of_an_option(preset_folder):
     assert parsed("--n-epochs", "7").epochs == parsed("--n_epochs=7").epochs == 7
 

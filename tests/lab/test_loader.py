@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Subset
 
-from lab.loader import EpochBatches, TrainLoader, mix
+from lab.loader import EpochBatches, TrainLoader, groups_of, in_order, mix
 
 
 class Numbers(Dataset):
@@ -63,6 +63,47 @@ def test_epochs_of_any_length_go_through_the_same_passes(steps, samples, start):
     by_steps.set_epoch(0)
     by_steps.start = start
     assert list(by_steps) == by_pass[start:steps]
+
+
+@given(
+    groups=st.lists(st.sampled_from("ab"), min_size=1, max_size=30),
+    batch=st.integers(1, 7),
+    epoch=st.integers(0, 3),
+)
+def test_batches_have_samples_of_one_group_and_every_group_has_batches(groups, batch, epoch):
+    batches = EpochBatches(groups, batch, 3)
+    batches.set_epoch(epoch)
+    shown = list(batches)
+    assert len(shown) == len(batches)
+    assert all(len({groups[index] for index in one}) == 1 for one in shown)
+    for group in set(groups):
+        members = [index for one in shown for index in one if groups[index] == group]
+        count = groups.count(group)
+        assert len(set(members)) == len(members)
+        assert 0 <= count - len(members) < min(batch, count)
+
+
+def test_batches_of_the_groups_come_in_mixed_order():
+    shown = ["ab"[index >= 20] for index, *_ in EpochBatches("a" * 20 + "b" * 20, 2, 0)]
+    assert shown not in (["a"] * 10 + ["b"] * 10, ["b"] * 10 + ["a"] * 10)
+    assert sorted(shown) == ["a"] * 10 + ["b"] * 10
+
+
+def test_processes_share_out_batches_of_groups_too():
+    groups = "aabbbababbaabbbbaaab"
+    alone = list(EpochBatches(groups, 4, 7))
+    shares = [list(EpochBatches(groups, 4, 7, rank, 2)) for rank in range(2)]
+    assert [sorted(one + other) for one, other in zip(*shares, strict=True)] == [sorted(one) for one in alone]
+
+
+def test_a_part_of_a_data_set_has_its_groups():
+    class Grouped(Numbers):
+        groups = "aaaabbbbaabb"
+
+    part = Subset(Grouped(), [11, 0, 4, 8, 1])
+    assert list(groups_of(part)) == list("babaa")
+    assert in_order(part, 2) == [[0, 2], [1, 3], [4]]
+    assert in_order(Numbers(), 5) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
 
 
 @given(world=st.integers(1, 4), per_process=st.integers(1, 3), samples=st.integers(12, 30))

@@ -1,6 +1,7 @@
 """Progress: the time left is honest, also after a resume, and lines are spaced out."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -23,9 +24,9 @@ class Clock:
 def screen(monkeypatch):
     """A console that writes to memory; `terminal` decides whether it passes for one."""
 
-    def use(terminal: bool) -> io.StringIO:
+    def use(terminal: bool, width: int = 120) -> io.StringIO:
         text = io.StringIO()
-        fake = Console(file=text, force_terminal=terminal, width=120, soft_wrap=not terminal)
+        fake = Console(file=text, force_terminal=terminal, width=width, soft_wrap=not terminal)
         monkeypatch.setattr(progress, "console", lambda: fake)
         return text
 
@@ -72,3 +73,16 @@ def test_on_a_terminal_a_bar_with_time_left(screen):
     assert "4/4" in text.getvalue()
     assert "0:00 left" in text.getvalue()
     assert "loss 0.25" in text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("width", "told"), [(40, ""), (60, "epoch 1/2"), (80, "loss 5.123"), (120, "score 7.395")]
+)
+def test_a_narrow_terminal_shows_less_and_breaks_no_number(screen, width, told):
+    text = screen(True, width)
+    with Progress(12345, "training", unit="step", clock_now=Clock()) as bar:
+        bar.advance(12000, epoch="1/2", loss=5.123, some_long_name_of_a_score=7.395)
+    last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.getvalue()).replace("\r", "\n").strip().splitlines()[-1]
+    assert len(last) <= width
+    assert all(part in last for part in ("12000/12345", "0:00:00", "0:00 left", told))
+    assert "…" not in last

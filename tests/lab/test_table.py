@@ -3,8 +3,10 @@
 import csv
 import io
 import math
+import re
 
 import pytest
+from rich.console import Console
 
 from lab.table import Column, Score, Table
 
@@ -60,6 +62,57 @@ def test_terminal_shows_every_cell(table, capsys):
     table.print()
     shown = capsys.readouterr().out
     assert all(word in shown for word in ("Knees", "mSENSE", "36.0 ± 1.0", "0.125"))
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    """What a terminal of some width shows of a table, without control characters."""
+
+    def shown(table: Table, width: int) -> list[str]:
+        text = io.StringIO()
+        terminal = Console(file=text, width=width, force_terminal=True, soft_wrap=True, color_system=None)
+        monkeypatch.setattr("lab.table.console", lambda: terminal)
+        table.print()
+        return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in text.getvalue().splitlines()]
+
+    return shown
+
+
+def wide_table() -> Table:
+    columns = [Column("model"), Column("a", better="lower"), Column("b"), Column("c", "extra", extra=True)]
+    table = Table(
+        columns, caption="A caption of many words, none of which is broken at the end of a line " * 2
+    )
+    for name in ("mno, lr 0.001, modes [xy]", "fno"):
+        table.add(name, Score(0.1234, 0.0123, 3), Score(12.3456, 1.2345, 3), Score(1.0, 0.5, 3))
+    return table
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 120])
+def test_no_line_is_wider_than_the_terminal_and_no_number_or_word_is_broken(screen, width):
+    table, lines = wide_table(), screen(wide_table(), width)
+    assert max(map(len, lines)) <= width
+    assert any("0.1234 ± 0.0123" in line for line in lines)
+    assert ("1.0000 ± 0.5000" in "".join(lines)) == (width >= 80)
+    words = {word for line in lines for word in re.split(r"[\s│┃]+", line)}
+    assert set(table.caption.split()) <= words
+    assert {"mno,", "[xy]"} <= words, "brackets are no markup"
+
+
+def test_text_keeps_room_beside_titles_that_could_fold(screen):
+    table = Table([Column("model"), *(Column(key, f"{key} of a long title") for key in "abcd")])
+    table.add("mno, lr 0.001", *(Score(1.5, 0.5, 2) for _ in "abcd"))
+    lines = screen(table, 90)
+    assert any("mno, lr 0.001" in line for line in lines)
+    assert max(map(len, lines)) <= 90
+
+
+def test_no_title_is_cut_within_a_word(screen):
+    table = Table([Column("model"), *(Column(key, "astonishingly long") for key in "abc")])
+    table.add("one of many models with a long name", 1.5, 2.5, 3.5)
+    text = "\n".join(screen(table, 68))
+    assert text.count("astonishingly") == 3
+    assert "…" not in text
 
 
 def test_save_writes_the_three_files(table, tmp_path):

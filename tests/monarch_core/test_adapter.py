@@ -7,6 +7,7 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from monarch_core import (
     MonarchAdapter,
@@ -75,6 +76,39 @@ def test_merged_it_is_the_same_function_in_the_original_layers(blocks, assert_cl
     if blocks == 4:  # ranks of Monarch matrices with the same blocks add up
         assert [type(layer) for layer in model] == kinds
         assert model[2].operator.rank == 4 + 2
+
+
+def test_merging_leaves_what_the_weight_was_tied_to(assert_close):
+    model = nn.ModuleDict(
+        {"embed": nn.Embedding(30, 64), "mix": nn.Linear(64, 30), "twin": nn.Linear(64, 30)}
+    )
+    model["mix"].weight = model["twin"].weight = model["embed"].weight
+    attach_adapter(model)
+    trained(model)
+    x, embedded = torch.randn(3, 64), model["embed"].weight.clone()
+    expected = model["mix"](x) - model["twin"](x)
+    merge_adapter(model)
+    torch.testing.assert_close(model["mix"](x) - model["twin"](x), expected, rtol=1e-4, atol=1e-4)
+    assert torch.equal(model["embed"].weight, embedded)
+
+
+@torch.no_grad()
+def test_what_reads_the_weight_of_an_adapted_layer_gets_that_of_the_sum():
+    """In evaluation torch's transformer layer reads weights and biases instead of calling the layers."""
+    layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True).eval()
+    attach_adapter(layer, select="linear")
+    trained(layer)
+    x = torch.randn(2, 5, 64)
+    fused = layer(x)
+    torch.testing.assert_close(fused, merge_adapter(layer)(x), rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_is_merged_into_a_weight_that_is_computed():
+    model = nn.Sequential(nn.Linear(64, 64))
+    prune.random_unstructured(model[0], "weight", 0.5)
+    attach_adapter(model, select="0")
+    with pytest.raises(ValueError, match="make it permanent first"):
+        merge_adapter(model)
 
 
 def test_save_and_load_only_the_adapter(tmp_path):

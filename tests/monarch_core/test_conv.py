@@ -102,6 +102,25 @@ def test_it_learns_a_delay():
     assert layer.kernel[0].argmax() == 5
 
 
+def test_tables_are_exact_after_a_cast_and_after_the_meta_device(assert_close):
+    exact = MonarchConv1d(2, 100, dtype=torch.float64)
+    x = torch.randn(3, 2, 100, dtype=torch.float64)
+    cast = MonarchConv1d(2, 100).half().double()
+    empty = MonarchConv1d(2, 100, device="meta", dtype=torch.float64).to_empty(device="cpu")
+    with torch.device("meta"):
+        bare = MonarchConv1d(2, 100, dtype=torch.float64)
+    assert bare(x.to("meta")).shape == x.shape
+    for layer in (cast, empty, bare):
+        layer.load_state_dict(exact.state_dict(), assign=True)
+        assert torch.equal(layer(x), exact(x))
+
+
+def test_one_number_stands_for_both_sides():
+    assert MonarchConv2d(2, 9, 3)(torch.ones(2, 9, 9)).shape == (2, 9, 9)
+    with pytest.raises(TypeError, match="a tuple of 2 whole numbers"):
+        MonarchConv2d(2, (9, 9), (3, 3, 3))
+
+
 def test_bfloat16_runs():
     layer = MonarchConv1d(2, 100).bfloat16()
     assert layer(torch.randn(2, 100, dtype=torch.bfloat16)).dtype == torch.bfloat16

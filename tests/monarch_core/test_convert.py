@@ -322,10 +322,62 @@ def test_what_does_not_fit_a_folder_is_told(tmp_path):
     model = perceptron()
     monarchize(model)
     save_converted(model, tmp_path)
+    other = nn.Sequential(nn.Linear(64, 128))
     with pytest.raises(ValueError, match=r"has a Monarch layer '2.0', which Sequential does not have"):
-        load_converted(nn.Sequential(nn.Linear(64, 128)), tmp_path)
+        load_converted(other, tmp_path)
+    assert type(other[0]) is nn.Linear  # nothing was replaced
     with pytest.raises(ValueError, match=r"do not fit this Sequential"):
         load_converted(nn.Sequential(nn.Linear(64, 256), nn.ReLU(), *perceptron()[2:]), tmp_path)
+
+
+def test_a_model_that_cannot_be_stored_leaves_the_one_that_was(tmp_path):
+    class Net(nn.Sequential):
+        extra = None
+
+        def get_extra_state(self) -> object:
+            return self.extra
+
+        def set_extra_state(self, state: object) -> None:
+            pass
+
+    model = Net(nn.Linear(64, 64))
+    monarchize(model)
+    save_converted(model, tmp_path)
+    model.extra = lambda: None  # what torch.save cannot write
+    model[0] = MonarchLinear(64, 64, blocks=8)
+    with pytest.raises(Exception, match="pickle"):
+        save_converted(model, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["monarch.json", "weights.pt"]
+    assert load_converted(Net(nn.Linear(64, 64)), tmp_path)[0].operator.blocks == (4, 4)
+
+
+def test_a_weight_that_is_not_finite_is_named_before_anything_is_replaced():
+    model = perceptron()
+    with torch.no_grad():
+        model[2][0].weight[3, 5] = torch.nan
+    with pytest.raises(ValueError, match=r"the weight of 2.0 has entries that are not finite"):
+        monarchize(model)
+    assert not any(isinstance(m, MonarchLinear) for m in model.modules())
+
+
+def test_a_model_that_is_monarch_already_is_told_apart_from_one_without_layers():
+    model = nn.Sequential(nn.Linear(64, 64))
+    monarchize(model)
+    with pytest.warns(UserWarning, match="has no linear layers other than its Monarch ones"):
+        monarchize(model)
+
+
+@pytest.mark.parametrize("select", [None, "self_attn", r"layers\.1", "linear"])
+def test_an_encoder_takes_padded_batches_after_conversion(select):
+    """In evaluation torch's encoder packs padded batches as nested tensors, for a path that reads dense weights."""
+    layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    monarchize(encoder, select=select)
+    x, padding = torch.randn(2, 5, 64), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad():
+        monarch = encoder(x, src_key_padding_mask=padding)
+        dense = densify(copy.deepcopy(encoder))(x, src_key_padding_mask=padding)
+    torch.testing.assert_close(monarch[~padding], dense[~padding], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -22,10 +22,10 @@ def test_docstring_examples(name):
     assert results.failed == 0
 
 
-def test_page_examples(root):
-    page = (root / "docs/monarch.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) >= 3
+@pytest.mark.parametrize("page", ["docs/monarch.md", "README.md", "monarch_core/README.md"])
+def test_page_examples(root, page):
+    blocks = re.findall(r"```python\n(.*?)```", (root / page).read_text(), flags=re.DOTALL)
+    assert blocks
     exec("\n".join(blocks), {})
 
 

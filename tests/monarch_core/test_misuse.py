@@ -129,7 +129,7 @@ MISUSES = {
         ValueError,
         r"shape \(2, 10\)",
     ),
-    "images of one number": (lambda: mc.MonarchConv2d(2, 10), TypeError, "size of the images"),
+    "images of three sides": (lambda: mc.MonarchConv2d(2, (9, 9, 9)), TypeError, "size of the images"),
     "attention of a linear layer": (
         lambda: mc.MonarchAttention.from_attention(nn.Linear(2, 2)),
         TypeError,

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from monarch_core import MonarchExperts, MonarchLinear, densify, load_converted, monarchize
+from monarch_core import (
+    MonarchExperts,
+    MonarchLinear,
+    attach_adapter,
+    densify,
+    load_converted,
+    merge_adapter,
+    monarchize,
+)
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 SIZES = {
@@ -107,15 +115,64 @@ def test_from_pretrained_and_load_converted_rebuild_it_exactly(name, tmp_path):
     assert torch.equal(logits(load_converted(make(name), tmp_path)), logits(model))
 
 
-def test_a_monarch_model_loaded_from_disk_trains_and_turns_dense(tmp_path):
+def test_a_model_loaded_from_disk_is_like_any_other_to_transformers(tmp_path):
+    """The quantiser that puts the layers in place leaves no mark: what is quantised is neither cast nor trained."""
     model = make("bert")
     monarchize(model)
-    model.save_pretrained(tmp_path)
-    again = type(model).from_pretrained(tmp_path)
+    model.save_pretrained(tmp_path / "first")
+    again = type(model).from_pretrained(tmp_path / "first")
     logits(again).square().mean().backward()
     assert all(p.grad is not None for n, p in again.named_parameters() if n.endswith((".R", ".L")))
-    expected = logits(again.eval())
-    torch.testing.assert_close(logits(again.dequantize()), expected, rtol=1e-4, atol=1e-5)
+    assert logits(again.half().float().eval()).isfinite().all()
+    assert not getattr(again, "is_quantized", False)
+    assert not hasattr(again, "hf_quantizer")
+    assert not hasattr(again.config, "_is_quantized")
+    again.save_pretrained(tmp_path / "second")
+    third = type(model).from_pretrained(tmp_path / "second")
+    assert torch.equal(logits(third.eval()), logits(again))
+    densify(third)
+    assert getattr(third.config, "quantization_config", None) is None
+
+
+def test_a_part_with_a_configuration_of_the_whole_is_stored_with_it(tmp_path):
+    model = make("llama")
+    monarchize(model.model, select="mlp")
+    monarchize(model, select="self_attn")
+    model.save_pretrained(tmp_path)
+    assert torch.equal(logits(type(model).from_pretrained(tmp_path).eval()), logits(model))
+    headless = type(model.model).from_pretrained(tmp_path).eval()
+    tokens = torch.arange(3, 9)[None]
+    assert torch.equal(headless(tokens).last_hidden_state, model.model(tokens).last_hidden_state)
+
+
+def test_a_headless_structure_serves_a_model_with_a_head(tmp_path):
+    model = make("llama")
+    monarchize(model.model)
+    model.save_pretrained(tmp_path)
+    assert torch.equal(logits(type(model).from_pretrained(tmp_path).eval()), logits(model))
+
+
+def test_a_part_that_knows_of_no_model_is_warned_of():
+    with pytest.warns(UserWarning, match="a part of a transformers model"):
+        monarchize(make("llama").model.layers)
+
+
+def test_a_copy_tells_of_its_own_layers():
+    model = make("llama")
+    monarchize(model)
+    other = copy.deepcopy(model)
+    densify(other)
+    assert getattr(other.config, "quantization_config", None) is None
+    assert len(model.config.quantization_config.layers) == MODELS["llama"][3]
+
+
+def test_a_merged_adapter_is_stored_with_the_model(tmp_path):
+    model = make("llama")
+    monarchize(model)
+    attach_adapter(model, select="q_proj", rank=2)
+    merge_adapter(model)
+    model.save_pretrained(tmp_path)
+    assert torch.equal(logits(type(model).from_pretrained(tmp_path).eval()), logits(model))
 
 
 def test_a_stack_of_experts_of_zeros_trains():
@@ -150,13 +207,16 @@ def test_adapters_of_peft_are_left_and_so_are_the_layers_they_merge_into(peft):
     assert any("PEFT" in reason for reason in report.left.values())
 
 
-def test_peft_adapts_and_merges_monarch_layers(peft):
+@pytest.mark.parametrize(
+    ("name", "layers"), [("llama", ["q_proj", "down_proj"]), ("gpt2", ["c_attn", "c_proj"])]
+)
+def test_peft_adapts_and_merges_monarch_layers(peft, name, layers, tmp_path):
     from monarch_core.integrations.peft import with_monarch
 
-    model = make("llama")
+    model = make(name)
     monarchize(model)
     expected = logits(model)
-    config = with_monarch(peft.LoraConfig(r=4, target_modules=["q_proj", "down_proj"]))
+    config = with_monarch(peft.LoraConfig(r=4, target_modules=layers))
     adapted = peft.get_peft_model(copy.deepcopy(model), config).eval()
     assert torch.equal(logits(adapted), expected)
     with torch.no_grad():
@@ -165,4 +225,11 @@ def test_peft_adapts_and_merges_monarch_layers(peft):
                 parameter.add_(0.1 * torch.randn_like(parameter))
     trained = logits(adapted)
     assert not torch.allclose(trained, expected, atol=1e-3)
-    torch.testing.assert_close(logits(adapted.merge_and_unload()), trained, rtol=1e-4, atol=1e-5)
+    adapted.save_pretrained(tmp_path / "adapter")
+    stored = with_monarch(peft.PeftConfig.from_pretrained(tmp_path / "adapter"))
+    again = peft.PeftModel.from_pretrained(copy.deepcopy(model), tmp_path / "adapter", config=stored)
+    assert torch.equal(logits(again.eval()), trained)
+    merged = adapted.merge_and_unload()
+    torch.testing.assert_close(logits(merged), trained, rtol=1e-4, atol=1e-5)
+    merged.save_pretrained(tmp_path / "merged")  # some layers are dense by now
+    assert torch.equal(logits(type(model).from_pretrained(tmp_path / "merged").eval()), logits(merged))

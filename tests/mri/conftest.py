@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from torch import Tensor
 
 from data.knee.generate import ensure
 from data.scans.sense import Sense, sample
+from data.scans.skm_tea.format import read_annotations
+from data.scans.skm_tea.layout import SPLITS, scan_path, write_annotations
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,6 +32,25 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def knees(datasets: Path) -> Path:
     """Six synthetic knees of 12 x 32 x 24: 3 to train, 1 to validate, 2 to test."""
     return ensure(6, out=datasets / "knees-12x32x24", shape=(12, 32, 24), jobs=1)
+
+
+@pytest.fixture(scope="session")
+def mixed_knees(datasets: Path, knees: Path) -> Path:
+    """Those knees and three of 6 x 36 x 28: of each size some to train, to validate and to test."""
+    others, root = ensure(3, out=datasets / "others", shape=(6, 36, 28), jobs=1), datasets / "mixed"
+    for split in SPLITS:
+        records = []
+        for source, names in ((knees, "{}"), (others, "W{}")):
+            for record in read_annotations(source, split):
+                named = replace(
+                    record, file_name=names.format(record.file_name), scan_id=names.format(record.scan_id)
+                )
+                path = scan_path(root, named.file_name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.hardlink_to(scan_path(source, record.file_name))
+                records.append(named)
+        write_annotations(root, split, records, "knees of two sizes")
+    return root
 
 
 @pytest.fixture

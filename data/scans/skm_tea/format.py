@@ -5,7 +5,7 @@ from typing import Any
 
 from data.hdf5 import num_axes
 from data.scans.format import Format
-from data.scans.selection import Selection, Shape, most_frequent, select
+from data.scans.selection import Selection, Shape, select
 from data.scans.skm_tea.layout import KSPACE, SPLITS, ScanRecord, annotation_path, scan_path
 from data.scans.skm_tea.scan import SkmTeaScan
 from lab.errors import UserError
@@ -36,15 +36,14 @@ class SkmTea(Format):
         return bool(listed_splits(root))
 
     def load(
-        self, root: Path, split: str, *, shape: Shape | None, count: int | None, skip_bad: bool
+        self, root: Path, split: str, *, plane: Shape | None, count: int | None, skip_bad: bool
     ) -> Selection:
-        """The scans that the annotations list with the shape (None: the most frequent one of all splits)."""
+        """The scans that the annotations list with slices of the size (None: any)."""
         records = {record.file_name: record for record in read_annotations(root, split)}
-        everything = (record for name in listed_splits(root) for record in read_annotations(root, name))
         return select(
-            {name: record.matrix_shape for name, record in records.items()},
+            {name: record.matrix_shape[1:] for name, record in records.items()},
             lambda name: SkmTeaScan(scan_path(root, name), records[name]),
-            wanted=shape or most_frequent(record.matrix_shape for record in everything),
+            wanted=plane,
             count=count,
             skip_bad=skip_bad,
         )

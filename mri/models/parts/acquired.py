@@ -53,11 +53,22 @@ def acquired_plane(mask: Tensor) -> tuple[int, int]:
 
 def resampled(maps: Tensor, plane: tuple[int, int]) -> Tensor:
     """Coil maps (..., ky, kz) on a coarser grid over the same field of view, linearly; sum_c |S_c|^2 is kept."""
-    rows, columns = (_interpolation(n, old, maps) for n, old in zip(plane, maps.shape[-2:], strict=True))
-    coarse = rows.to(maps.dtype) @ maps @ columns.to(maps.dtype).mT
-    wanted = rows @ maps.abs().square().sum(-3, keepdim=True) @ columns.mT
+    coarse = interpolated(maps, plane)
+    wanted = interpolated(maps.abs().square().sum(-3, keepdim=True), plane)
     found = coarse.abs().square().sum(-3, keepdim=True)
     return coarse * (wanted / found.clamp_min(torch.finfo(found.dtype).tiny)).sqrt()
+
+
+def interpolated(field: Tensor, plane: tuple[int, int]) -> Tensor:
+    """A field (..., ky, kz) on another grid over the same extent, linearly; its centre stays the centre.
+
+    >>> interpolated(torch.tensor([[0.0, 1.0, 2.0, 3.0]]), (1, 8))
+    tensor([[0.0000, 0.5000, 1.0000, 1.5000, 2.0000, 2.5000, 3.0000, 3.0000]])
+    """
+    rows, columns = (
+        _interpolation(n, old, field).to(field.dtype) for n, old in zip(plane, field.shape[-2:], strict=True)
+    )
+    return rows @ field @ columns.mT
 
 
 def _interpolation(n: int, old: int, like: Tensor) -> Tensor:

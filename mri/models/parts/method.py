@@ -40,6 +40,8 @@ class Method(nn.Module, ABC):
 
     any_plane: bool = False
     """Whether it takes slices of other sizes too."""
+    needs_density: bool = False
+    """Whether it does nothing without the density of the sampling, which comes with a training."""
     on_cpu: bool = False
     """Whether it only runs on the CPU."""
     decays_to_start: bool = False
