@@ -191,6 +191,9 @@ UNUSED = {
     "v5": ("t",),
     "v73": ("t",),
     "groups": ("0001/grid", "0002/grid"),
+    "sorption": ("0001/grid", "0002/grid"),
+    "burgers": ("a_x",),
+    "navier-stokes": ("a", "t"),
     "darcy": ("x-coordinate", "y-coordinate"),
     "matlab darcy": ("Kcoeff",),
 }
