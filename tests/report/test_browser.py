@@ -109,9 +109,12 @@ def opened(browser, report):
 
 
 def wait(driver: Any, condition: Any) -> None:
+    from selenium.common.exceptions import StaleElementReferenceException
     from selenium.webdriver.support.ui import WebDriverWait
 
-    WebDriverWait(driver, 10, poll_frequency=0.05).until(lambda _: condition())
+    # The page may draw itself anew between finding an element and asking it.
+    redrawn = (StaleElementReferenceException,)
+    WebDriverWait(driver, 20, poll_frequency=0.05, ignored_exceptions=redrawn).until(lambda _: condition())
 
 
 def test_the_slider_changes_pictures_numbers_and_the_mark_in_the_curve(opened):
