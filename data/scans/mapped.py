@@ -1,8 +1,7 @@
 """Arrays that stay on disk: mapped into memory when they are first read."""
 
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,14 @@ from lab.errors import UserError
 from lab.files import atomic_path, reserve
 
 
-@contextmanager
-def new_array(path: Path, shape: Sequence[int]) -> Iterator[NDArray[np.complex64]]:
-    """A .npy file to be filled, its space reserved: a full disk would kill whoever writes to memory that is mapped."""
+def write_array(path: Path, shape: Sequence[int], fill: Callable[[NDArray[np.complex64]], None]) -> None:
+    """Make a .npy file, its space reserved: a full disk would kill whoever writes to memory that is mapped."""
     with atomic_path(path) as temporary:
         array = open_memmap(temporary, "w+", np.complex64, tuple(shape))
         reserve(temporary, temporary.stat().st_size)
-        yield array
+        fill(array)
         array.flush()
+        del array  # Windows does not rename a file that is mapped
 
 
 class Mapped:

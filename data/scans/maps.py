@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from data.scans.espirit import Espirit, MapEstimator
-from data.scans.mapped import Mapped, new_array
+from data.scans.mapped import Mapped, write_array
 from data.scans.sampling import Sampling
 from data.scans.sense import centre
 from lab.errors import UserError
@@ -56,8 +56,7 @@ class EstimatedMaps:
             if not path.exists():
                 self._check()
                 shape = (self.scan.num_slices, self.scan.num_coils, *self.scan.matrix_shape[1:])
-                with new_array(path, shape) as array:
-                    self._estimate(array)
+                write_array(path, shape, self._estimate)
             try:
                 self._mapped = Mapped(path)
                 _ = self._mapped.array

@@ -10,6 +10,7 @@ from lab.errors import UserError
 from lab.registry import Option
 
 Learn = Literal["fixed", "matrix", "monarch", "per-frequency", "per-point"]
+Filter = Literal["none", "diagonal", "monarch"]
 
 WIDTH = Option("width", int, 20, "Channels.", at_least=1)
 MODES = Option("modes", int, 12, "Kept frequencies per axis.", at_least=1)
@@ -56,7 +57,7 @@ TRANSPORT = Option(
 )
 FILTER = Option(
     "filter",
-    Literal["none", "diagonal", "monarch"],
+    Filter,
     "diagonal",
     "With --transport: what the field passes before it is carried. A learned multiplier per frequency (diagonal), or "
     "that between transforms that learn too, a matrix along x for each frequency of y (monarch).",

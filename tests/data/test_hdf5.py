@@ -19,7 +19,7 @@ from data.fields.geometry import Box
 from data.fields.layout import Grid, Layout
 from data.fields.reader import open_fields
 from data.hdf5 import Hdf5File
-from data.scans.mapped import new_array
+from data.scans.mapped import write_array
 from data.scans.reader import open_scan
 from lab.errors import UserError
 from tests.data.mri_files import fastmri_scan, skm_tea_scan
@@ -279,11 +279,12 @@ def test_a_mapped_array_on_a_full_disk_is_a_sentence_and_no_crash(tmp_path, monk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with (
-        pytest.raises(UserError, match=r"could not write .*x\.npy: No space left"),
-        new_array(tmp_path / "x.npy", (3, 4)),
-    ):
+
+    def fill(array):
         raise AssertionError("nothing is written to it")
+
+    with pytest.raises(UserError, match=r"could not write .*x\.npy: No space left"):
+        write_array(tmp_path / "x.npy", (3, 4), fill)
     assert os.listdir(tmp_path) == []
 
 

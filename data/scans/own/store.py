@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data.scans.mapped import Mapped, new_array
+from data.scans.mapped import Mapped, write_array
 from data.scans.sense import ifftc
 from lab.errors import UserError
 from lab.files import fingerprint, make_folder
@@ -44,8 +44,7 @@ def kept(source: Path, key: str, name: str, shape: tuple[int, ...], memory: floa
                 "free some, or let MONARCH_DATA name a folder on a larger disk."
             )
         require(memory, f"reading {source.name}", "close other programs, or cut the scan into parts")
-        with new_array(path, shape) as array:
-            fill(array)
+        write_array(path, shape, fill)
     return Mapped(path)
 
 

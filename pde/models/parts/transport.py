@@ -17,7 +17,7 @@ carried, not which equation carries it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ from data.fields.geometry import Box, Geometry, Sphere
 from monarch_core import PlaneTransform
 from monarch_core.transforms.starts import PerAxis
 from monarch_core.transforms.tables import interpolated
+from pde.models.options import Filter
 
 REACH = 1 / 8
 """How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
@@ -34,8 +35,6 @@ MARGIN = 3
 """Rows and columns beyond the grid that a spline may need."""
 HALF = (torch.bfloat16, torch.float16)
 """In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
-Filter = Literal["none", "diagonal", "monarch"]
-"""Nothing; a multiplier per frequency; or that between transforms that learn a matrix along x per frequency of y."""
 TINY = 1e-20
 """Keeps the root of a square differentiable at zero."""
 
@@ -223,7 +222,8 @@ def surface(resolution: tuple[int, int], geometry: Geometry) -> Surface:
 class Transport(nn.Module):
     """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), after a learned filter.
 
-    `sheared`: the transforms of a Monarch filter work in the coordinates x + y and y.
+    `filter`: nothing, a multiplier per frequency, or that between transforms that learn a matrix
+    along x per frequency of y. `sheared`: the transforms of a Monarch filter work in the coordinates x + y and y.
     """
 
     VELOCITIES = 4
