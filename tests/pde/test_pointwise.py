@@ -3,8 +3,9 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import glu
 
-from pde.models.parts.pointwise import TwoLayers, mix_points
+from pde.models.parts.pointwise import TwoLayers, gate, mix_points
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu"])
@@ -28,3 +29,9 @@ def test_points_are_mixed_alike_in_every_order_of_memory(order: tuple[int, ...])
     inputs, above = (x, layer.weight, layer.bias), torch.randn_like(mixed)
     for mine, theirs in zip(*(torch.autograd.grad(y, inputs, above) for y in (mixed, expected)), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-13)
+
+
+def test_gating_is_glu_over_channels() -> None:
+    x = torch.randn(6, 2, 4, 3, dtype=torch.float64).permute(1, 2, 3, 0).requires_grad_()
+    assert torch.equal(gate(x), glu(x))
+    assert torch.autograd.gradcheck(gate, (x,))

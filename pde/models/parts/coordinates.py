@@ -44,11 +44,15 @@ class Coordinates:
                 self._known[rows, columns] = self._made(rows, columns)
         return self._known[rows, columns]
 
-    def beside(self, field: Tensor) -> Tensor:
-        """(batch, x, y, channel) with these channels behind its own."""
-        batch, rows, columns, _ = field.shape
-        where = self.on(rows, columns).to(field)
-        return torch.cat((field, where.expand(batch, *where.shape)), dim=-1)
+    def beside(self, *fields: Tensor) -> Tensor:
+        """Fields (batch, x, y, channel) of one grid as one, with these channels behind their own.
+
+        In memory channels come first, as `mix_points` takes them: joined along the last axis, all is copied twice.
+        """
+        batch, rows, columns, _ = fields[0].shape
+        where = self.on(rows, columns).to(fields[0])
+        parts = (*fields, where.expand(batch, *where.shape))
+        return torch.cat([part.permute(3, 0, 1, 2) for part in parts]).permute(1, 2, 3, 0)
 
     def _made(self, rows: int, columns: int) -> Tensor:
         if self.kind == "geometry":

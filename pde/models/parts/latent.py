@@ -5,12 +5,12 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, glu
+from torch.nn.functional import gelu
 
 from monarch_core import PlaneTransform
 from monarch_core.transforms.plane import shear
 from pde.models.parts.coordinates import Coordinates
-from pde.models.parts.pointwise import linear_flops, mix_points, split_channels
+from pde.models.parts.pointwise import gate, linear_flops, mix_points, split_channels
 from pde.models.parts.resolution import Resolution, sides
 from pde.models.parts.spectral import SpectralMap, SpectralOperator
 from pde.models.parts.transport import Transport
@@ -94,12 +94,9 @@ class LatentOperator(SpectralOperator):
         if self.transport is not None:
             decoded, velocities = split_channels(decoded, self.head)
             last = self.transport(last, velocities)
-            frames = torch.cat((frames[..., : -self.fields], last), -1)
-        # Coordinates are the same for the whole batch, so what the skip makes of them is added once.
-        where = self.coordinates.on(*self.resolution).to(x)[None]
-        places = mix_points(self.skip, where, after=self.in_channels)
-        x = decoded + places + mix_points(self.skip, frames, bias=False)
-        return last, mix_points(self.project, glu(x))
+        seen = self.coordinates.beside(frames[..., : -self.fields], last)
+        x = decoded + mix_points(self.skip, seen)
+        return last, mix_points(self.project, gate(x))
 
     def _coarse_coordinates(self, x: Tensor) -> Tensor:
         """The coordinates of the coarse grid, in the order of its points: sheared where the layers are."""

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, relu
+from torch.nn.functional import gelu, glu, relu
 
 Activation = Literal["gelu", "relu"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": gelu, "relu": relu}
@@ -14,10 +14,8 @@ ROWS_AT_ONCE = 2048
 """Points whose hidden layer is in the cache at the same time."""
 
 
-def mix_points(layer: nn.Linear, x: Tensor, *, after: int = 0, bias: bool = True) -> Tensor:
+def mix_points(layer: nn.Linear, x: Tensor) -> Tensor:
     """layer(x) for a field (batch, x, y, channel), in the order in memory in which the transforms take and leave it.
-
-    Of a layer with more channels than the field has, those from `after` on count; `bias` says whether its bias does.
 
     That is channels first or, for transforms with a matrix per row, rows first and channels second; so nothing is
     copied from one order to another.
@@ -27,14 +25,12 @@ def mix_points(layer: nn.Linear, x: Tensor, *, after: int = 0, bias: bool = True
     True
     """
     batch, rows, columns, channels = x.shape
-    weight, offset = layer.weight[:, after : after + channels], layer.bias[:, None]
+    offset = layer.bias[:, None]
     by_row = x.permute(1, 3, 0, 2)
     if by_row.is_contiguous():
-        weights, lines = weight.expand(rows, -1, -1), by_row.flatten(2)
-        mixed = torch.baddbmm(offset, weights, lines) if bias else torch.bmm(weights, lines)
+        mixed = torch.baddbmm(offset, layer.weight.expand(rows, -1, -1), by_row.flatten(2))
         return mixed.view(rows, -1, batch, columns).permute(2, 0, 3, 1)
-    points = x.permute(3, 0, 1, 2).reshape(channels, -1)
-    mixed = torch.addmm(offset, weight, points) if bias else weight @ points
+    mixed = torch.addmm(offset, layer.weight, x.permute(3, 0, 1, 2).reshape(channels, -1))
     return mixed.view(-1, batch, rows, columns).permute(1, 2, 3, 0)
 
 
@@ -45,6 +41,15 @@ def split_channels(x: Tensor, first: int) -> tuple[Tensor, Tensor]:
     """
     parts = x.permute(3, 0, 1, 2).split((first, x.shape[-1] - first))
     return parts[0].permute(1, 2, 3, 0), parts[1].permute(1, 2, 3, 0)
+
+
+def gate(x: Tensor) -> Tensor:
+    """The first half of the channels of a field (batch, x, y, channel), times sigmoids of the second half.
+
+    Asked for along its last axis, torch's glu writes gradients channels last, across the order in memory of
+    `mix_points`: that takes several times as long.
+    """
+    return glu(x.permute(3, 0, 1, 2), dim=0).permute(1, 2, 3, 0)
 
 
 class TwoLayers(torch.autograd.Function):
