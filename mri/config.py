@@ -15,6 +15,8 @@ from mri.models import MODELS
 Loss = Literal["l1", "squared", "mixed", "magnitude", "quality"]
 Recipe = Literal["tuned", "paper"]
 Supervision = Literal["full", "self", "zero-shot"]
+FEWEST_MASKS = 4
+"""Masks that a density can be estimated from: of one alone, whatever it samples would seem always to be sampled."""
 
 RECIPES: dict[str, dict[str, Any]] = {
     "paper": {
@@ -147,6 +149,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
             raise UserError(f"--shift is a share of the field of view from 0 to 0.5, not {self.shift}.")
         if self.supervision != "full":
             settle(self, mixed_acc=None)  # a preset may name several, but a scan is sampled once
+            remedy = f" with --supervision {self.supervision}, which learns from them how densely k-space is sampled"
+            at_least(self, FEWEST_MASKS, "masks", remedy=remedy)
         if (self.scan is not None) != (self.supervision == "zero-shot"):
             raise UserError(
                 "--supervision zero-shot and --scan NAME go together: NAME is the scan to reconstruct."

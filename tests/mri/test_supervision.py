@@ -247,6 +247,12 @@ def test_a_scan_is_named_for_zero_shot_and_only_then(options):
         TrainConfig(**options)
 
 
+def test_a_density_needs_several_masks():
+    TrainConfig(masks=1)
+    with pytest.raises(UserError, match="--masks must be at least 4, not 1 with --supervision self"):
+        TrainConfig(masks=1, supervision="self")
+
+
 def test_an_unknown_scan_is_refused_with_those_there_are(knees):
     with pytest.raises(UserError, match=r"no scan 'MTR_999'.*MTR_001"):
         Source(knees).scan("MTR_999")
