@@ -21,7 +21,7 @@ from data.navier_stokes.fno_scheme import fno_scheme
 from data.navier_stokes.generate import solve_samples
 from data.navier_stokes.initial import initial_field
 from data.navier_stokes.solver import NavierStokes, fno_forcing
-from data.parallel import reproducible_cpu, worker_environment
+from data.parallel import reproducible_cpu
 from lab.cli import main
 from lab.progress import clock
 from lab.table import Column, Table
@@ -73,7 +73,7 @@ def seconds_per_fno_step(steps: int) -> float:
 def seconds_per_trajectory(flow: Flow) -> float:
     """A whole trajectory, in a batch and a process like those of the generator."""
     spawn = multiprocessing.get_context("spawn")
-    with worker_environment(), ProcessPoolExecutor(1, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_time_batch, flow).result()
 
 

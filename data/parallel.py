@@ -29,6 +29,7 @@ from lab.ending import end_with_parent
 from lab.errors import UserError
 from lab.files import atomic_path
 from lab.locks import only_process
+from lab.memory import keep_freed
 from lab.progress import Progress
 
 Array = npt.NDArray[np.float32]
@@ -92,7 +93,7 @@ def in_processes(
         return
     # Spawned, not forked: a forked process inherits the locks of torch and HDF5 in whatever state they are.
     spawn = multiprocessing.get_context("spawn")
-    with worker_environment(), ProcessPoolExecutor(workers, spawn, _begin, (at_start,)) as pool:
+    with ProcessPoolExecutor(workers, spawn, _begin, (at_start,)) as pool:
         futures = [pool.submit(function, task) for task in tasks]
         try:
             for done in as_completed(futures):
@@ -129,23 +130,6 @@ def cpu_count() -> int:
 
 
 @contextmanager
-def worker_environment() -> Iterator[None]:
-    """Settings that a process reads once, when it starts.
-
-    By default malloc returns every large array to the system, which hands it out again page by page: for a
-    solver's short-lived arrays that costs up to half of the time.
-    """
-    settings = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "2000000000"}
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-@contextmanager
 def reproducible_cpu() -> Iterator[None]:
     """One torch thread, so that sums are never split otherwise, and denormal numbers flushed to zero.
 
@@ -153,6 +137,7 @@ def reproducible_cpu() -> Iterator[None]:
     """
     import torch
 
+    keep_freed()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)

@@ -1,12 +1,16 @@
-"""Memory: how much is free, and refusing work that needs more before it begins."""
+"""Memory: how much is free, refusing work that needs more before it begins, and keeping what was once got."""
 
+import ctypes
 import os
+import sys
 from pathlib import Path
 
 from lab.console import say
 from lab.errors import UserError
 
 GIGABYTE = 1e9
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""Numbers of settings in glibc's malloc.h."""
 
 
 def available() -> int | None:
@@ -32,6 +36,20 @@ def require(needed: float, what: str, remedy: str) -> None:
             f"{what} needs about {size(needed)} of memory, but only {size(free)} is free; {remedy}."
         )
     say(f"memory: {what} needs about {size(needed)}{there}")
+
+
+def keep_freed() -> None:
+    """Have the process keep the memory that short-lived arrays leave, for those that follow.
+
+    By default malloc returns large arrays to the system, which hands them out again page by page, filled with zeros:
+    a fifth of the time of training on a CPU, and up to half of a solver's. Arrays beyond 256 MB are still returned.
+    """
+    if sys.platform != "linux":
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:  # other C libraries than glibc may have none
+        mallopt(MMAP_THRESHOLD, 256 * 2**20)
+        mallopt(TRIM_THRESHOLD, 2**31 - 1)
 
 
 def size(count: float) -> str:

@@ -25,6 +25,7 @@ from lab.ending import end_with_parent
 from lab.errors import UserError
 from lab.experiment import Experiment
 from lab.loader import EpochBatches, TrainLoader, groups_of, in_order
+from lab.memory import keep_freed
 from lab.plan import Plan
 from lab.run import Run
 
@@ -45,8 +46,9 @@ NOISE = (
 
 
 def prepare(config: ExperimentConfig) -> None:
-    """Set threads and seed; call it before the model is built."""
+    """Set memory, threads and seed; call it before the model is built."""
     _drop_known_noise()
+    keep_freed()
     # Strongly damped values become denormal numbers, which slow a CPU down ten-fold.
     torch.set_flush_denormal(True)
     torch.set_num_threads(config.threads or max((os.cpu_count() or 1) // config.devices, 1))
