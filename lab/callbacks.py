@@ -124,7 +124,10 @@ class BestWeights(pl.Callback):
         return {"best": self.best}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.best = dict(state["best"])
+        best = dict(state["best"])
+        if not all(isinstance(value, int | float) for value in best.values()):
+            raise TypeError("the best score is no number")
+        self.best = best
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert isinstance(module, Experiment)

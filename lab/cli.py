@@ -12,14 +12,16 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from lab.checks import flag
 from lab.ending import status_of
 from lab.errors import UserError, nearest
+from lab.files import read_yaml
 from lab.help import Formatter, group_actions, option_help, without_none
 from lab.manifest import program
-from lab.presets import apply_preset
+from lab.presets import apply_preset, value_of
 from lab.registry import Registry
 
 if typing.TYPE_CHECKING:
@@ -67,6 +69,8 @@ def parse(
 
     parser = _parser(config_class, prog, command, others or {})
     words = [_flag_as_defined(word, config_class) for word in words]
+    if (file := value_of("--config", words)) is not None and Path(file).exists():
+        read_yaml(file)  # a pipe, or a file that would grow without end, is refused here
     words = _with_bracketed_lists(config_class, words)
     preset: dict[str, Any] = {}
     try:
@@ -81,6 +85,7 @@ def parse(
         for entry in dataclasses.fields(config_class)
         if not (registry and entry.name == "options")
     }
+    _refuse_impossible(values, typing.get_type_hints(config_class))
     if registry is not None:
         # A preset speaks of whatever model is chosen: what that model does not have, it passes over.
         own = registry.options() if config_class.every_model else registry[values["model"]].defaults
@@ -92,6 +97,15 @@ def parse(
 
 def _registry(config_class: type[Any]) -> Registry | None:
     return getattr(config_class, "registry", None) if "options" in _field_names(config_class) else None
+
+
+def _refuse_impossible(values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Refuse what the parser lets a configuration file say: null for anything, numbers that no machine has."""
+    for key, value in values.items():
+        if value is None and type(None) not in typing.get_args(hints[key]):
+            raise UserError(f"{flag(key)} needs a value, not null; leave the entry out for the usual one.")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise UserError(f"{flag(key)} cannot be as large as {str(value)[:20]}...")
 
 
 def _field_names(config_class: type[Any]) -> list[str]:

@@ -1,11 +1,14 @@
 """How a command ends: what went wrong as one sentence, and the exit status that shells and schedulers expect."""
 
+import gc
 import multiprocessing
+import multiprocessing.queues
 import os
 import re
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -40,9 +43,11 @@ def status_of(command: Callable[[], Any]) -> int:
         return _refused(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}.")
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)):
-            return _refused(
+            status = _refused(
                 "there is too little memory; take a smaller --batch-size, --num-workers 0 or another machine."
             )
+            _kill_workers(error)
+            return status
         raise
     return 0
 
@@ -52,11 +57,43 @@ def _refused(sentence: str) -> int:
     return REFUSED
 
 
-def end_with_parent(*_: object) -> None:
-    """Let this process end when the one that started it has, even if that was killed and could not tell.
+def _kill_workers(error: BaseException) -> None:
+    """End the processes that load data, and drop what belongs to them without a word.
 
-    It takes and ignores the number that a DataLoader gives its workers: left alone, those can wait for ever to deliver.
+    A loader ends its workers with the help of threads, and can wait for ever where there is no memory for one.
     """
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        traceback.clear_frames(error.__traceback__)
+        gc.collect()
+    finally:
+        sys.unraisablehook = before
+
+
+def begin_loading(_: int) -> None:
+    """For the workers of a DataLoader, whose numbers it is given: end rather than wait, or be waited for, for ever.
+
+    A worker whose parent was killed would wait to deliver. One that cannot hand over a batch, for want of memory, would
+    drop it, say so at length and go on, and the parent would wait for that batch.
+    """
+    queue: Any = multiprocessing.queues.Queue
+    start = queue._start_thread
+
+    def start_or_end(self: Any) -> None:
+        try:
+            start(self)
+        except RuntimeError:  # no memory for a thread
+            os._exit(1)
+
+    queue._start_thread = start_or_end
+    queue._on_queue_feeder_error = staticmethod(lambda *_: os._exit(1))
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """Let this process end when the one that started it has, even if that was killed and could not tell."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()

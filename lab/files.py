@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from lab.errors import UserError
 
@@ -162,16 +163,50 @@ def read_table(path: str | Path) -> dict[str, Any]:
     return found
 
 
+MOST_ENTRIES = 100_000
+"""Of a YAML file: far more than any has, and few enough to go through."""
+PLAIN = {int, float, str, bool, list, dict, type(None)}
+
+
+def check_kinds(path: Path, entries: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Refuse entries of a table in a run's folder that are not of the plain type that they should have."""
+    for key, value in entries.items():
+        hint = hints.get(key)
+        is_union = get_origin(hint) in (Union, UnionType)
+        kinds = get_args(hint) if is_union else (hint,)
+        if not set(kinds) <= PLAIN:
+            continue
+        allowed = tuple(kind for kind in kinds if kind is not None) + ((int,) if float in kinds else ())
+        number_for_bool = isinstance(value, bool) and bool not in kinds
+        too_large = isinstance(value, int) and abs(value) >= 2**63
+        if not isinstance(value, allowed) or number_for_bool or too_large:
+            came = f"{key} is {str(value)[:40]!r}"
+            raise UserError(f"{path}: {came}, which cannot be; restore it, or move the run elsewhere.")
+
+
 def read_yaml(path: str | Path) -> Any:
     """Read a YAML file, without objects of Python; a broken or absent one is a `UserError` that names it."""
     import yaml
 
     text = _read_text(path)
     try:
+        if _expanded_size(yaml.compose(text, yaml.SafeLoader)) > MOST_ENTRIES:
+            raise ValueError(f"with its aliases written out it has more than {MOST_ENTRIES:,} entries")
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{path} is not valid YAML ({reason[:200]}); restore or delete it.") from error
+
+
+def _expanded_size(node: Any, known: dict[int, int] | None = None) -> int:
+    """Entries of a YAML document if every alias were what it stands for."""
+    known = {} if known is None else known
+    if id(node) not in known:
+        known[id(node)] = 1  # also of a node within itself
+        below = node.value if isinstance(getattr(node, "value", None), list) else []  # of a mapping, pairs
+        parts = (part for each in below for part in (each if isinstance(each, tuple) else (each,)))
+        known[id(node)] += sum(_expanded_size(part, known) for part in parts)
+    return known[id(node)]
 
 
 def _read_text(path: str | Path) -> str:

@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from lab.files import check_kinds, read_table
+
 PACKAGES = (
     "monarch-science",
     "torch",
@@ -21,6 +23,28 @@ PACKAGES = (
     "scikit-image",
     "torch-harmonics",
 )
+
+
+KINDS = {
+    "command": str,
+    "seed": int,
+    "wall_seconds": float,
+    "hardware": dict,
+    "data": dict | None,
+    "steps": dict,
+    "resumed": list,
+}
+"""Entries that are read again, by the run itself, tables and reports."""
+HARDWARE = {"processor": str, "torch_threads": int, "accelerators": list}
+"""The same of the hardware."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The manifest in a file; one with impossible entries is refused."""
+    found = read_table(path)
+    check_kinds(path, found, KINDS)
+    check_kinds(path, found.get("hardware", {}), HARDWARE)
+    return found
 
 
 def describe(seed: int, data: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -78,15 +78,15 @@ def _automatic() -> tuple[str, str]:
 
 def _asked_for(option: str, words: Sequence[str]) -> str | None:
     """The value that the command line, or its config file, gives to an option."""
-    asked = _value_of(flag(option), words)
-    file = _value_of("--config", words)
+    asked = value_of(flag(option), words)
+    file = value_of("--config", words)
     if asked is None and file is not None and Path(file).is_file():
         content = read_yaml(file)
         asked = content.get(option) if isinstance(content, dict) else None
     return None if asked in (None, "auto") else str(asked)
 
 
-def _value_of(flag: str, words: Sequence[str]) -> str | None:
+def value_of(flag: str, words: Sequence[str]) -> str | None:
     """The last value given to `flag`, in either spelling (`--flag value`, `--flag=value`)."""
     value = None
     for position, word in enumerate(words):

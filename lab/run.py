@@ -60,7 +60,9 @@ class Run:
                 run.close()
                 raise
         elif (run.folder / "manifest.json").is_file():
-            run.manifest = read_table(run.folder / "manifest.json")  # of the process that launched this one
+            run.manifest = manifest.read(
+                run.folder / "manifest.json"
+            )  # of the process that launched this one
         return run
 
     @property
@@ -120,10 +122,9 @@ class Run:
         remove_leftovers(self.folder)
         if self._is_begun():
             self._refuse_other_options(self.folder / "config.yaml")
-            self.manifest = read_table(self.folder / "manifest.json")
+            self.manifest = manifest.read(self.folder / "manifest.json")
             self._refuse_other_data(data)
-            before = self.manifest.get("resumed")
-            sessions = self.manifest["resumed"] = before if isinstance(before, list) else []
+            sessions = self.manifest.setdefault("resumed", [])
             sessions.append({"command": manifest.command_line(), "git": manifest.git_state()})
         else:
             write_yaml(config, self.folder / "config.yaml")

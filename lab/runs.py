@@ -7,7 +7,6 @@ list of options that count.
 
 import csv
 import json
-import types
 import typing
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from lab import manifest
 from lab.config import ExperimentConfig, defaults
 from lab.console import say
 from lab.errors import UserError, readable
-from lab.files import read_table
+from lab.files import check_kinds, read_table
 from lab.paths import runs_dir
 
 C = TypeVar("C", bound=ExperimentConfig)
@@ -56,8 +55,8 @@ class FinishedRun:
         """Its best weights."""
         return self.weights_file or self.folder / "weights.safetensors"
 
-    def metrics(self) -> list[dict[str, float]]:
-        """The rows of metrics.csv, as numbers."""
+    def metrics(self, *needed: str) -> list[dict[str, float]]:
+        """The rows of metrics.csv, as numbers; each has the epoch and the columns that are needed."""
         path = self.folder / "metrics.csv"
         if path.exists() and not path.is_file():
             raise UserError(f"{path} is not a regular file; restore it, or move the run elsewhere.")
@@ -67,6 +66,9 @@ class FinishedRun:
             ]
             if not rows:
                 raise ValueError("there are no rows")
+            for number, row in enumerate(rows, start=1):
+                if lacking := ({"epoch", *needed} | rows[0].keys()) - row.keys():
+                    raise ValueError(f"row {number} has no {min(lacking)}")
             return rows
 
 
@@ -88,11 +90,6 @@ class Row:
         return self.runs[0].config
 
 
-PLAIN = {int, float, str, bool, dict, type(None)}
-MANIFEST = {"command": str, "seed": int, "hardware": dict, "data": dict | None, "steps": dict}
-"""Entries of a manifest that tables and reports read."""
-
-
 def finished_runs(config_class: type[ExperimentConfig], folder: Path | None = None) -> list[FinishedRun]:
     """All finished runs of an application, by folder name; none at all is a `UserError`."""
     parent = folder or runs_dir() / config_class.app
@@ -106,29 +103,13 @@ def finished_runs(config_class: type[ExperimentConfig], folder: Path | None = No
 
 def _finished(parent: Path, config_class: type[ExperimentConfig]) -> Iterator[FinishedRun]:
     for path in sorted(parent.glob("*/manifest.json")):
-        described = read_table(path)
+        described = manifest.read(path)
         if described.get("status") == "finished":
             stored = path.with_name("config.yaml")
             options = read_table(stored)
-            _check_kinds(path, described, MANIFEST)
-            _check_kinds(stored, {"model": None, "seed": None} | options, typing.get_type_hints(config_class))
-            yield FinishedRun(path.parent, options, described)
-
-
-def _check_kinds(path: Path, entries: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
-    """Refuse entries that are not of the plain type that they should have."""
-    for key, value in entries.items():
-        hint = hints.get(key)
-        is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-        kinds = typing.get_args(hint) if is_union else (hint,)
-        if not set(kinds) <= PLAIN:
-            continue
-        allowed = tuple(kind for kind in kinds if kind is not None) + ((int,) if float in kinds else ())
-        number_for_bool = isinstance(value, bool) and bool not in kinds
-        too_large = isinstance(value, int) and abs(value) >= 2**63
-        if not isinstance(value, allowed) or number_for_bool or too_large:
-            came = f"{key} is {str(value)[:40]!r}"
-            raise UserError(f"{path}: {came}, which cannot be; restore it, or move the run elsewhere.")
+            check_kinds(stored, {"model": None, "seed": None} | options, typing.get_type_hints(config_class))
+            # What was no option then had, in effect, what is its default now.
+            yield FinishedRun(path.parent, defaults(config_class, options["model"]) | options, described)
 
 
 def rows(

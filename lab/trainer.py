@@ -21,7 +21,7 @@ from lab.callbacks import BestWeights, Metrics, ProgressReport, StepSeeds
 from lab.checkpoint import Checkpoints, Interrupted, caught_signals
 from lab.config import ExperimentConfig
 from lab.console import say
-from lab.ending import end_with_parent
+from lab.ending import begin_loading
 from lab.errors import UserError
 from lab.experiment import Experiment
 from lab.loader import EpochBatches, TrainLoader, groups_of, in_order
@@ -91,7 +91,7 @@ def fit(
             precision=config.precision,
         )
         how: dict[str, Any] = {"num_workers": config.num_workers, "collate_fn": collate}
-        how["worker_init_fn"] = end_with_parent
+        how["worker_init_fn"] = begin_loading
         batched = partial(TrainLoader, train, config.batch_size, config.seed, steps=steps, **how)
         validated = DataLoader(validation, batch_sampler=in_order(validation, config.batch_size), **how)
         module = _Data(batched, validated)

@@ -140,7 +140,7 @@ def pace(run: FinishedRun) -> dict[str, Any]:
     """How long the training was: steps, minutes of work, and seconds per pass over the training data."""
     if "steps" not in run.manifest:  # weights that were given as such
         return {}
-    last = run.metrics()[-1]
+    last = run.metrics("step", "seconds")[-1]
     passes = last["step"] / run.manifest["steps"]["per_pass"]
     seconds = last.get("work_seconds", last["seconds"])  # runs of earlier versions only have wall time
     return {"steps": last["step"], "minutes": seconds / 60, "pass": seconds / passes}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lab import plot
 from text.models import MODELS
-from text.scores import Result
+from text.scores import CURVE, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def _title(result: Result) -> str:
 
 def _draw(axes: "Axes", result: Result, key: str) -> None:
     """The mean curve of a row's seeds: they have equally many validations."""
-    curves = [run.metrics() for run in result.row.runs]
+    curves = [run.metrics(*CURVE) for run in result.row.runs]
     epochs = list(zip(*curves, strict=False))
     x = [fmean(_place(row, key) for row in epoch) for epoch in epochs]
     y = [fmean(row["bits_per_byte"] for row in epoch) for epoch in epochs]

@@ -19,6 +19,8 @@ from text.sources import Corpus, corpus
 
 COLUMNS = ("setting", "size", "minutes")
 """Options that tables show in columns of their own."""
+CURVE = ("bits_per_byte", "train_seconds")
+"""Columns of metrics.csv that curves and times are read from."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Result:
     @property
     def seconds(self) -> list[float]:
         """Seconds of training of each run."""
-        return [run.metrics()[-1]["train_seconds"] for run in self.row.runs]
+        return [run.metrics(*CURVE)[-1]["train_seconds"] for run in self.row.runs]
 
     @property
     def tokens_per_second(self) -> float:
@@ -127,12 +129,12 @@ def time_to_reach(result: Result, other: Result) -> float | None:
     The mean over the seeds that both have; None if one of them never gets there. Between two validations the score
     is taken to fall along a straight line.
     """
-    runs = {run.seed: run.metrics() for run in other.row.runs}
+    runs = {run.seed: run.metrics(*CURVE) for run in other.row.runs}
     shares = []
     for run in result.row.runs:
         if run.seed not in runs:
             continue
-        seconds = _crossing(run.metrics(), runs[run.seed][-1]["bits_per_byte"])
+        seconds = _crossing(run.metrics(*CURVE), runs[run.seed][-1]["bits_per_byte"])
         if seconds is None:
             return None
         shares.append(seconds / (runs[run.seed][-1]["train_seconds"] or math.nan))

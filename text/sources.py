@@ -99,6 +99,9 @@ def corpus(options: DataOptions) -> Corpus:
             _write(options, found, path)
     with readable(path, "delete it and it is made again"), np.load(path) as file:
         tokens = {role: file[role] for role in ROLES}
+        for role in ROLES:
+            if tokens[role].ndim != 1:
+                raise ValueError(f"{role!r} is no row of tokens")
         rates = dict(zip(ROLES, file["bytes_per_token"].tolist(), strict=True))
         vocabulary = from_header(str(file["vocabulary"]))
     shortest = min(ROLES, key=lambda role: len(tokens[role]))

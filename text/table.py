@@ -47,7 +47,11 @@ def timed(config: TableConfig, wanted: list[TrainConfig], runs: "list[FinishedRu
 
     One seed's time serves all, so that the seeds of a row have the same budget.
     """
-    seconds = {run.config["setting"]: run.metrics()[-1]["train_seconds"] for run in runs if run.seed == 0}
+    seconds = {
+        run.config["setting"]: run.metrics("train_seconds")[-1]["train_seconds"]
+        for run in runs
+        if run.seed == 0
+    }
     for each in wanted:
         if each.way.against not in seconds or each.way.pretrained:
             continue

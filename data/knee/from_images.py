@@ -89,7 +89,7 @@ def read_images(path: Path, config: FromImagesConfig) -> Images:
             times = None
         else:
             raise UserError(f"{path} is neither .npz nor .nii nor .nii.gz.")
-    if np.iscomplexobj(array) or not np.isfinite(array).all() or not array.any():
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all() or not array.any():
         raise UserError(f"{path} must hold finite, real magnitudes that are not all zero.")
     magnitudes = np.abs(array).astype(np.float32)
     if magnitudes.ndim == 3:

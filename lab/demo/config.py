@@ -23,6 +23,11 @@ class DataOptions:
     noise: float = 0.01
     """Standard deviation of the noise on the examples' outputs."""
 
+    def __post_init__(self) -> None:
+        at_least(self, 4, "size")
+        at_least(self, 1, "num_train")
+        at_least(self, 0, "noise")
+
 
 @dataclass(frozen=True)
 class TrainConfig(DataOptions, ExperimentConfig):
@@ -38,9 +43,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
     """Train on -x and -y too, at random: a linear map does not mind."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(self, 4, "size")
-        at_least(self, 1, "num_train")
+        DataOptions.__post_init__(self)
+        ExperimentConfig.__post_init__(self)
 
 
 @dataclass(frozen=True)

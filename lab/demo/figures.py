@@ -15,7 +15,7 @@ def learning_curves(results: Sequence[Result], path: Path) -> Path:
         for result in results:
             row = result.row
             for run in row.runs:
-                metrics = run.metrics()
+                metrics = run.metrics("error")
                 name = row.label.replace(row.model, MODELS[row.model].shown, 1)
                 label = f"{name}, size {run.config['size']}, seed {run.seed}"
                 curve = [each["error"] for each in metrics]

@@ -216,7 +216,7 @@ def _runs(page: Page) -> str:
                 "time": f"{told['wall_seconds'] / 60:.1f} minutes" if told.get("wall_seconds") else None,
                 "processor": hardware.get("processor"),
                 "threads": hardware.get("torch_threads"),
-                "accelerators": ", ".join(hardware.get("accelerators") or []) or None,
+                "accelerators": ", ".join(map(str, hardware.get("accelerators", []))) or None,
                 "seed": told.get("seed"),
             }
             words = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)

@@ -161,7 +161,7 @@ def _tasks(
         yield "malformed", 0, _nothing, ([f"no specimen of {name}" for name in missing],)
         for name, number in pool.submit(_count, base).result().items():
             for numbers in _chunks(range(0, number, config.every), AT_ONCE):
-                yield "malformed", len(numbers), _malformed, (name, numbers, base)
+                yield "malformed", 0, _malformed, (name, numbers, base)
 
 
 def _chunks(numbers: range, size: int) -> Iterator[range]:
@@ -181,23 +181,23 @@ def _run(pool: ProcessPoolExecutor, tasks: Sequence[Task], ledger: Ledger) -> No
 
 
 def _enter(ledger: Ledger, part: str, tried: int, future: "Future[list[str]]") -> None:
-    wrong = future.result()
-    if tried == 0 and part in ONE_BY_ONE:  # each line is a try; one that held is empty
-        tried, wrong = len(wrong), [line for line in wrong if line]
-    ledger.enter(part, tried, wrong)
+    lines = future.result()
+    if part in LISTED:  # each line is a try; one that held is empty
+        tried = len(lines)
+    ledger.enter(part, tried, [line for line in lines if line])
 
 
 def _fuzz(pool: ProcessPoolExecutor, config: CampaignConfig, base: Path, ledger: Ledger) -> None:
     begun, rounds = time.monotonic(), readers.rounds(config.seed, AT_ONCE)
-    running: dict[Future[list[str]], int] = {}
+    running: set[Future[list[str]]] = set()
     with Progress(round(60 * config.minutes), "fuzzing", unit="second", interval=30) as progress:
         while running or time.monotonic() - begun < 60 * config.minutes:
             while len(running) < 2 * config.jobs and time.monotonic() - begun < 60 * config.minutes:
                 name, numbers = next(rounds)
-                running[pool.submit(_mutations, name, numbers, config.seed, base)] = len(numbers)
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+                running.add(pool.submit(_mutations, name, numbers, config.seed, base))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                ledger.enter("fuzz", running.pop(future), future.result())
+                _enter(ledger, "fuzz", 0, future)
             passed = min(time.monotonic() - begun, 60 * config.minutes)
             progress.advance(
                 round(passed) - progress.done, tried=ledger.tried["fuzz"], failed=len(ledger.failed["fuzz"])
@@ -253,3 +253,5 @@ def _together(inputs: Path, work: Path) -> Iterator[tuple[str, str]]:
 
 ONE_BY_ONE = {"together": _together, "signals": processes.stopped, "surroundings": surroundings.tries}
 """Parts whose tries have names of their own."""
+LISTED = {*ONE_BY_ONE, "malformed", "fuzz"}
+"""Parts that return a line for each try."""

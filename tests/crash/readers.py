@@ -30,29 +30,30 @@ def _damages(specimen: Specimen, inputs: Path, work: Path) -> list[tuple[str, Da
 
 
 def try_malformed(name: str, numbers: range, inputs: Path, work: Path) -> list[str]:
-    """Read the malformed files of these numbers; returns what went wrong."""
+    """Read the malformed files of these numbers; a line for each that can be made, empty if all was well."""
     specimen = named(name)
-    wrong = []
+    lines = []
     for label, damage in _damages(specimen, inputs, work)[numbers.start : numbers.stop : numbers.step]:
         done = _trial(specimen, damage, inputs, work, same_numbers=False)
         must_refuse = specimen.finite and label.endswith("all NaN") and not label.startswith(specimen.unused)
         complaint = "NaN was read, without a word" if must_refuse and done.status == 0 else ""
-        if complaint := complaint or _complaint(done, work):
-            wrong.append(f"{name}, {label}: {complaint}")
-    return wrong
+        complaint = complaint or _complaint(done, work)
+        if done.status != IMPOSSIBLE:
+            lines.append(f"{name}, {label}: {complaint}" if complaint else "")
+    return lines
 
 
 def try_mutations(name: str, numbers: range, seed: int, inputs: Path, work: Path) -> list[str]:
-    """Read mutations of a specimen; those of one number and seed are always the same."""
+    """Read mutations of a specimen; those of one number and seed are always the same. As for malformed files."""
     specimen = named(name)
-    wrong = []
+    lines = []
     for number in numbers:
         done = _trial(
             specimen, mutation(f"{name}-{seed}-{number}"), inputs, work, same_numbers=specimen.checked
         )
-        if complaint := _complaint(done, work):
-            wrong.append(f"{name}, mutation {number} of seed {seed}: {complaint}")
-    return wrong
+        complaint = _complaint(done, work)
+        lines.append(f"{name}, mutation {number} of seed {seed}: {complaint}" if complaint else "")
+    return lines
 
 
 def named(name: str) -> Specimen:
@@ -119,7 +120,7 @@ def _trial(
         shutil.rmtree(place / "datasets", ignore_errors=True)
         try:
             damage(path)
-        except (OSError, ValueError, TypeError, KeyError, RuntimeError, OverflowError):
+        except Exception:  # whatever the libraries say of what they cannot write
             return IMPOSSIBLE
         found = specimen.read(path)
         if wanted is not None and found != wanted:

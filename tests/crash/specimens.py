@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from data.fields import reader as fields_reader
 from data.fields.file import write as write_fields
@@ -84,7 +85,9 @@ def read_weights(app: str) -> Read:
     package = "lab.demo" if app == "demo" else app
 
     def read(path: Path) -> str:
-        model = import_module(f"{package}.predictor").load(path).model
+        loaded = import_module(f"{package}.predictor").load(path)
+        parts = (loaded, *vars(loaded).values())  # it is a module or has one
+        model = next(part for part in parts if isinstance(part, nn.Module))
         numbers = (
             value.reshape(-1).view(torch.uint8).numpy().tobytes() for value in model.state_dict().values()
         )
@@ -188,14 +191,17 @@ def _by_layout(name: str, write: Callable[[Path, np.ndarray], Path]) -> Specimen
 
 
 UNUSED = {
-    "v5": ("t",),
-    "v73": ("t",),
+    "v5": ("a", "t"),
+    "v73": ("a", "t"),
     "groups": ("0001/grid", "0002/grid"),
     "sorption": ("0001/grid", "0002/grid"),
     "burgers": ("a_x",),
     "navier-stokes": ("a", "t"),
     "darcy": ("x-coordinate", "y-coordinate"),
     "matlab darcy": ("Kcoeff",),
+    "fastmri": ("reconstruction_rss",),
+    "npz": ("te",),
+    "MATLAB": ("te",),
 }
 """Arrays that foreign formats have and their readers do not use."""
 
@@ -222,13 +228,21 @@ def _scans() -> list[Specimen]:
         if name.endswith("_scan") and write.__module__ == mri_files.__name__:
             make = lambda _, folder, name=name, write=write: _written(write, folder / f"{name}.h5")  # noqa: E731
             found.append(
-                Specimen(f"scans: {name[:-5]}", make, read_scan, checked=name == "skm_tea_scan", finite=True)
+                Specimen(
+                    f"scans: {name[:-5]}",
+                    make,
+                    read_scan,
+                    checked=name == "skm_tea_scan",
+                    finite=True,
+                    unused=UNUSED.get(name[:-5], ()),
+                )
             )
     found.append(Specimen("scans: skm_tea with tissues", _make_tissues, read_scan, checked=True, finite=True))
     found.append(Specimen("scans: notes", _make_notes, lambda path: read_scan(path.with_suffix(".npy"))))
     for name, writer in test_own_scans.WRITERS.items():
         make = lambda _, folder, writer=writer: writer(folder)  # noqa: E731
-        found.append(Specimen(f"scans: {name}", make, read_scan, finite=True))
+        unused = UNUSED.get(name, ())
+        found.append(Specimen(f"scans: {name}", make, read_scan, finite=True, unused=unused))
     return found
 
 

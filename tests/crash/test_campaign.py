@@ -69,8 +69,10 @@ def test_malformed_and_mutated_files_are_read_or_refused_in_one_sentence(
 ) -> None:
     inputs, work = base / "inputs", base / "readers"
     work.mkdir(exist_ok=True)
-    assert pool.submit(readers.try_malformed, name, range(3, 10**6, 41), inputs, work).result() == []
-    assert pool.submit(readers.try_mutations, name, range(4), 1, inputs, work).result() == []
+    lines = pool.submit(readers.try_malformed, name, range(3, 10**6, 41), inputs, work).result()
+    lines += pool.submit(readers.try_mutations, name, range(4), 1, inputs, work).result()
+    assert len(lines) > 4
+    assert [line for line in lines if line] == []
 
 
 def test_the_campaign_has_hundreds_of_malformed_files(tmp_path: Path) -> None:

@@ -83,12 +83,14 @@ class SkmTeaScan(Scan):
         key = mask_key(acceleration)
         if key not in self.file:
             return None
-        mask = np.asarray(self.file.read(key), bool)
+        mask = np.asarray(self.file.read(key))
         if mask.shape != self.acquired_grid:
             raise UserError(
                 f"{self.path}: {key!r} has the shape {mask.shape}, other masks {self.acquired_grid}."
             )
-        return torch.from_numpy(mask)
+        if not np.isin(mask, (0, 1)).all():
+            raise UserError(f"{self.path}: {key!r} should hold 0 and 1 only; make the mask again.")
+        return torch.from_numpy(mask.astype(bool))
 
     def _usual_origin(self) -> str:
         theirs = SKM_TEA_NAME.fullmatch(self.path.stem) and self.matrix_shape[:2] == SKM_TEA_PLANE
