@@ -70,7 +70,7 @@ def parse(
     parser = _parser(config_class, prog, command, others or {})
     words = [_flag_as_defined(word, config_class) for word in words]
     if (file := value_of("--config", words)) is not None and Path(file).exists():
-        read_yaml(file)  # a pipe, or a file that would grow without end, is refused here
+        _refuse_impossible_file(Path(file))
     words = _with_bracketed_lists(config_class, words)
     preset: dict[str, Any] = {}
     try:
@@ -85,7 +85,7 @@ def parse(
         for entry in dataclasses.fields(config_class)
         if not (registry and entry.name == "options")
     }
-    _refuse_impossible(values, typing.get_type_hints(config_class))
+    _refuse_null(values, typing.get_type_hints(config_class))
     if registry is not None:
         # A preset speaks of whatever model is chosen: what that model does not have, it passes over.
         own = registry.options() if config_class.every_model else registry[values["model"]].defaults
@@ -99,13 +99,19 @@ def _registry(config_class: type[Any]) -> Registry | None:
     return getattr(config_class, "registry", None) if "options" in _field_names(config_class) else None
 
 
-def _refuse_impossible(values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
-    """Refuse what the parser lets a configuration file say: null for anything, numbers that no machine has."""
+def _refuse_impossible_file(path: Path) -> None:
+    """Refuse a configuration that the parser would wait for, go through without end, or fail at."""
+    content = read_yaml(path)
+    for key, value in content.items() if isinstance(content, dict) else ():
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise UserError(f"{flag(str(key))} cannot be as large as {str(value)[:20]}... ({path}).")
+
+
+def _refuse_null(values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Refuse null where a configuration file must not say it; the parser takes it for anything."""
     for key, value in values.items():
         if value is None and type(None) not in typing.get_args(hints[key]):
             raise UserError(f"{flag(key)} needs a value, not null; leave the entry out for the usual one.")
-        if isinstance(value, int) and abs(value) >= 2**63:
-            raise UserError(f"{flag(key)} cannot be as large as {str(value)[:20]}...")
 
 
 def _field_names(config_class: type[Any]) -> list[str]:

@@ -218,6 +218,7 @@ def test_mistakes_are_one_line_and_status_2(
     [
         (np.zeros((2, 40, 40)), "not all zero"),
         (np.full((2, 40, 40), np.nan), "finite"),
+        (np.full((2, 40, 40), "x"), "real magnitudes"),
         (np.ones((40, 40)), "expected"),
         (np.ones((2, 16, 16)), "too small"),
     ],

@@ -3,6 +3,7 @@
 import json
 import pickle
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -185,6 +186,16 @@ def test_acquired_grid_and_mask_come_from_the_file(root: Path) -> None:
     assert mask.shape == ACQUIRED
     assert mask.sum() == 120
     assert scan.mask(6) is None
+
+
+@pytest.mark.parametrize("value", [np.nan, 2.0])
+def test_a_mask_is_of_zeros_and_ones(value: float, root: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(first_scan(root).path, tmp_path))
+    with h5py.File(path, "r+") as file:
+        del file[mask_key(4)]
+        file[mask_key(4)] = np.full(ACQUIRED, value)
+    with pytest.raises(UserError, match="should hold 0 and 1 only"):
+        open_scan(path).mask(4)
 
 
 def test_acquired_grid_of_a_file_without_masks_is_that_of_skm_tea(tmp_path: Path) -> None:

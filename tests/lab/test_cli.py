@@ -1,6 +1,7 @@
 """The command line: where values come from, and what a mistake is answered with."""
 
 import importlib
+import os
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, dataclass, field
@@ -156,6 +157,35 @@ def test_config_file_lies_between_defaults_and_flags(call, tmp_path):
     assert status == 2
     assert "n_trian" in said
     assert "n_train" in said
+
+
+ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 8)}]\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("n_train: null\n", "--n-train needs a value, not null"),
+        (f"nu: {10**400}\n", "--nu cannot be as large as 1000"),
+        (ALIASES, "more than 100,000 entries"),
+        ("n_train: [1\n", "is not valid YAML"),
+    ],
+)
+def test_an_impossible_configuration_is_one_line(call, tmp_path, content, expected):
+    file = tmp_path / "options.yaml"
+    file.write_text(content)
+    status, config, said = call("--config", str(file))
+    assert (status, config) == (2, None)
+    assert expected in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_is_no_configuration(call, tmp_path):
+    os.mkfifo(tmp_path / "options.yaml")
+    assert call("--config", str(tmp_path / "options.yaml"))[0] == 2
 
 
 def test_user_errors_of_the_command_are_one_line(capsys):

@@ -83,6 +83,17 @@ def test_a_row_knows_its_options():
     assert row.config["lr"] == 0.3
 
 
+@pytest.mark.parametrize(
+    "content", ["", "epoch,loss\n", "epoch,loss\n1,2\n", "epoch,error\n1,2\n2,\n", "x,error\n1,2\n"]
+)
+def test_curves_that_lack_something_are_refused(tmp_path, content):
+    (tmp_path / "metrics.csv").write_text(content)
+    with pytest.raises(UserError, match=r"metrics\.csv"):
+        FinishedRun(tmp_path, {}, {}).metrics("error")
+    (tmp_path / "metrics.csv").write_text("epoch,error,lr\n1,2,\n2,1,3\n")
+    assert FinishedRun(tmp_path, {}, {}).metrics("error")[1] == {"epoch": 2, "error": 1, "lr": 3}
+
+
 def stored(folder: Path, **changed: Any) -> Path:
     write_json(folder / "one" / "manifest.json", {"status": "finished", "data": None, "hardware": {}})
     options = defaults(TrainConfig, "monarch") | changed
@@ -93,6 +104,25 @@ def stored(folder: Path, **changed: Any) -> Path:
 def test_a_finished_run_is_found_as_it_was_stored(tmp_path):
     (run,) = finished_runs(TrainConfig, stored(tmp_path, lr=1, epoch_steps=None))
     assert (run.name, run.model, run.seed) == ("one", "monarch", 0)
+
+
+def test_an_option_that_an_older_run_did_not_have_has_its_default(tmp_path):
+    folder = stored(tmp_path)
+    path = folder / "one" / "config.yaml"
+    path.write_text(path.read_text().replace("num_train: 48\n", ""))
+    (run,) = finished_runs(TrainConfig, folder)
+    assert run.config["num_train"] == 48
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"wall_seconds": []}, {"wall_seconds": 10**400}, {"hardware": {"accelerators": 7}}, {"resumed": 1}],
+)
+def test_a_manifest_with_an_impossible_entry_is_named(tmp_path, wrong):
+    folder = stored(tmp_path)
+    write_json(folder / "one" / "manifest.json", {"status": "finished"} | wrong)
+    with pytest.raises(UserError, match=r"manifest\.json: \w+ is .*, which cannot be"):
+        finished_runs(TrainConfig, folder)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,15 @@ def test_tokens_are_kept_and_tell_content_apart(texts, workplace, tmp_path_facto
     assert corpus(small(changed)).description["fingerprint"] != first.description["fingerprint"]
 
 
+def test_kept_tokens_that_are_no_row_are_refused(texts, workplace):
+    corpus(small(texts))
+    (path,) = (workplace / "datasets" / "text").glob("*.npz")
+    with np.load(path) as file:
+        np.savez(path, **dict(file) | {"test": np.uint16(3)})
+    with pytest.raises(UserError, match=rf"{path.name}.*delete it and it is made again"):
+        corpus(small(texts))
+
+
 def test_windows_cover_the_tokens_and_overlap_in_one():
     windows = Windows(np.arange(100, dtype=np.uint16), context=9)
     assert len(windows) == 11
