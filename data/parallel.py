@@ -81,19 +81,15 @@ def in_processes(
     function: Callable[[Task], Result],
     tasks: Sequence[Task],
     workers: int,
-    at_start: Callable[[], None] | None = None,
 ) -> Iterator[Result]:
-    """The results for all tasks, in the order in which they are done: here, or in several processes.
-
-    `at_start` is called once in each process.
-    """
+    """The results for all tasks, in the order in which they are done: here, or in several processes."""
     workers = min(workers, len(tasks))
     if workers <= 1:
         yield from map(function, tasks)
         return
     # Spawned, not forked: a forked process inherits the locks of torch and HDF5 in whatever state they are.
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, spawn, _begin, (at_start,)) as pool:
+    with ProcessPoolExecutor(workers, spawn, _begin) as pool:
         futures = [pool.submit(function, task) for task in tasks]
         try:
             for done in as_completed(futures):
@@ -130,30 +126,41 @@ def cpu_count() -> int:
 
 
 @contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread, of torch and of NumPy's products: the last bits of a sum depend on how it is shared out."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
 def reproducible_cpu() -> Iterator[None]:
-    """One torch thread, so that sums are never split otherwise, and denormal numbers flushed to zero.
+    """One thread, and denormal numbers flushed to zero.
 
     In float32 strongly damped modes become denormal, which slows a CPU ten-fold.
     """
     import torch
 
     keep_freed()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     try:
-        yield
+        with one_thread():
+            yield
     finally:
         torch.set_flush_denormal(False)
-        torch.set_num_threads(threads)
 
 
-def _begin(at_start: Callable[[], None] | None) -> None:
+def _begin() -> None:
     """Ctrl-C ends workers without a word."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_with_parent()
-    if at_start is not None:
-        at_start()
 
 
 def _refuse_other_data(job: Job) -> None:

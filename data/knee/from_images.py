@@ -18,6 +18,7 @@ from data.knee.config import FromImagesConfig, calibration_region
 from data.knee.generate import protocol_attributes, scan_names, slab_rows, write_splits
 from data.knee.scanner import Protocol, Scanner, write_scan
 from data.knee.tissue import ECHO_MS
+from data.parallel import one_thread
 from data.scans.skm_tea.layout import scan_path
 from lab.errors import UserError, readable
 from lab.files import fingerprint
@@ -57,7 +58,7 @@ def from_images(config: FromImagesConfig) -> Path:
     described = {"protocol": asdict(protocol), "seed": config.seed, "version": VERSION, "content": content}
     identity = fingerprint(described)
     names, missing = scan_names(root, len(images.subjects), identity)
-    with Progress(len(names), f"scans of {path.name}", unit="scan") as progress:
+    with one_thread(), Progress(len(names), f"scans of {path.name}", unit="scan") as progress:
         for number, (name, volume) in enumerate(zip(names, images.subjects, strict=True), start=1):
             if name not in missing:
                 progress.skip(1)

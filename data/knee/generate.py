@@ -26,7 +26,7 @@ from data.knee.subject import Subject
 from data.knee.tissue import ECHO_MS, FLIP_DEGREES, REPETITION_MS
 from data.masks.pool import MaskPool
 from data.masks.spec import MaskSpec
-from data.parallel import cpu_count, in_processes
+from data.parallel import cpu_count, in_processes, one_thread
 from data.scans.scan import Segmentation
 from data.scans.skm_tea.layout import SCANS, SPLITS, ScanRecord, scan_path, write_annotations
 from lab.errors import UserError
@@ -71,7 +71,7 @@ def generate(config: GenerateConfig) -> Path:
         ]
         with Progress(len(names), "synthetic knees", unit="subject") as progress:
             progress.skip(len(names) - len(missing))
-            for _ in in_processes(make_subject, jobs, config.jobs or cpu_count(), _one_thread):
+            for _ in in_processes(make_subject, jobs, config.jobs or cpu_count()):
                 progress.advance()
     write_splits(root, names, protocol, DESCRIPTION)
     return root
@@ -98,12 +98,6 @@ def evaluation_masks(grid: tuple[int, int], names: list[str]) -> dict[str, dict[
     return masks
 
 
-def _one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
-
-
 def make_subject(job: Job) -> None:
     """Draw one knee, scan it, write the file."""
     subject = Subject(seed=job.seed * 100_003 + job.number)
@@ -121,7 +115,8 @@ def make_subject(job: Job) -> None:
         "version": VERSION,
         "fingerprint": job.fingerprint,
     }
-    write_scan(job.path, scanner, _slabs(subject, job.protocol), 2, job.masks, attributes)
+    with one_thread():
+        write_scan(job.path, scanner, _slabs(subject, job.protocol), 2, job.masks, attributes)
 
 
 def protocol_attributes(protocol: Protocol) -> dict[str, str | int | float]:

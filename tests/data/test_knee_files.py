@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from data.knee import generate as generating
 from data.knee.__main__ import from_images as from_images_command
@@ -90,6 +91,16 @@ def test_knees_are_bit_for_bit_those_of_their_version(knees: Path) -> None:
     found = contents(knees / SCANS / "MTR_001.h5")
     hashes = {name: hashlib.sha256(found[name].tobytes()).hexdigest()[:16] for name in HASHES}
     assert hashes == HASHES
+
+
+def test_numbers_do_not_depend_on_how_many_threads_there_are(
+    knees: Path, config: GenerateConfig, tmp_path: Path
+) -> None:
+    wanted = contents(knees / SCANS / "MTR_001.h5")
+    with threadpool_limits(2, user_api="blas"):
+        again = generate(replace(config, subjects=1, out=tmp_path))
+    found = contents(again / SCANS / "MTR_001.h5")
+    assert all(np.array_equal(found[name], wanted[name]) for name in HASHES)
 
 
 def test_subjects_differ(knees: Path) -> None:
