@@ -22,6 +22,7 @@ from torch import Tensor
 
 from benchmarks.race import options, quickest
 from data.scans.skm_tea.layout import ScanRecord, create_scan, scan_path, write_annotations
+from lab.memory import keep_freed
 from mri.losses import penalty
 from mri.models.l1_wavelet import L1Wavelet
 from mri.models.mcs import MonarchCS
@@ -155,6 +156,7 @@ def _report(what: str, module: str, words: list[str]) -> None:
 def main() -> int:
     chosen = options(__doc__, quick="speed only, few rounds", threads=torch.get_num_threads())
     print(f"{chosen.threads} threads")
+    keep_freed()  # as the commands do
     ratios = speed(7 if chosen.quick else 25) | compressed_sensing_speed(3 if chosen.quick else 7)
     for name, ratio in ratios.items():
         print(f"{name:34} {ratio:8.2f} x (limit {LIMITS[name]:g})")

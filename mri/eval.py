@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lab.cli import main
 from lab.errors import UserError
+from lab.memory import keep_freed
 from lab.paths import runs_dir
 from lab.runs import FinishedRun, finished_runs
 from mri.config import EvalConfig, TrainConfig
@@ -34,6 +35,7 @@ def _cross(runs: Sequence[FinishedRun], roots: Sequence[Path], folder: Path, con
     from lab.table import publish
     from mri.cross import cross_table
 
+    keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
     table = cross_table(runs, roots, config, folder / "scores")
     say_written(folder, publish({"cross": table}, folder))
@@ -43,6 +45,7 @@ def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> Non
     """Tables, figures and volumes of some runs; runs on other data, or sampled otherwise, have tables of their own."""
     import torch
 
+    keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
     groups: dict[tuple[Path, str], list[FinishedRun]] = {}
     for each in runs:

@@ -1,5 +1,7 @@
 """What training minimises: errors of the complex image, of its magnitude, or minus the scores of the tables."""
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -45,10 +47,9 @@ def slice_ssim(image: Tensor, target: Tensor) -> Tensor:
     """
     x, y = image.abs(), target.abs()
     data_range = y.amax((-2, -1), keepdim=True).clamp_min(FLOOR)
-    mean_x, mean_y = _windowed(x), _windowed(y)
+    mean_x, mean_y, mean_squares, mean_product = _windowed(torch.stack((x, y, x * x + y * y, x * y)))
     squares = mean_x**2 + mean_y**2
-    variances = _windowed(x * x + y * y) - squares
-    covariance = _windowed(x * y) - mean_x * mean_y
+    variances, covariance = mean_squares - squares, mean_product - mean_x * mean_y
     c1, c2 = (K1 * data_range) ** 2, (K2 * data_range) ** 2
     similarity = (2 * mean_x * mean_y + c1) * (2 * covariance + c2) / ((squares + c1) * (variances + c2))
     return similarity.mean((-2, -1))
@@ -60,18 +61,18 @@ def _windowed(field: Tensor) -> Tensor:
     By matrices, most of whose entries are zero: on a CPU still many times faster than a convolution of one channel.
     """
     height, width = field.shape[-2:]
-    return _window(height, field) @ (field @ _window(width, field).mT)
+    down, across = (_window(length, field.dtype, field.device) for length in (height, width))
+    return down @ (field @ across.mT)
 
 
-def _window(length: int, like: Tensor) -> Tensor:
+@lru_cache(maxsize=16)
+def _window(length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The matrix (length - 10, length) whose rows are Gaussian windows of 11 samples."""
-    offsets = (
-        torch.arange(length, device=like.device)
-        - torch.arange(length - 2 * RADIUS, device=like.device)[:, None]
-    )
-    distance = (offsets - RADIUS).to(like.dtype)
-    window = torch.exp(-0.5 * (distance / SIGMA) ** 2).where(distance.abs() <= RADIUS, 0.0)
-    return window / window.sum(1, keepdim=True)
+    with torch.inference_mode(False):  # it is kept, and training may need it after a validation
+        inside = torch.arange(length - 2 * RADIUS, device=device)[:, None]
+        distance = (torch.arange(length, device=device) - inside - RADIUS).to(dtype)
+        window = torch.exp(-0.5 * (distance / SIGMA) ** 2).where(distance.abs() <= RADIUS, 0.0)
+        return window / window.sum(1, keepdim=True)
 
 
 def misfit(image: Tensor, kspace: Tensor, maps: Tensor, weights: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lab.cli import main
 from lab.errors import UserError
+from lab.memory import keep_freed
 from mri.config import ReconstructConfig
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def reconstruct(config: ReconstructConfig) -> None:
     from mri.t2 import timing_of
     from mri.volumes import ending_of, write_volume
 
+    keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
     ending_of(config.out)
     _check(config)

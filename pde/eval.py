@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lab.cli import main
 from lab.errors import UserError
+from lab.memory import keep_freed
 from lab.paths import runs_dir
 from lab.runs import FinishedRun, finished_runs
 from pde.config import EvalConfig, TrainConfig
@@ -21,6 +22,7 @@ def evaluate(config: EvalConfig) -> None:
     from pde.problems import OWN, PROBLEMS
     from pde.scores import problem_of, score_runs, score_weights, table_of
 
+    keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
     torch.set_flush_denormal(True)
     folder = config.out or runs_dir() / TrainConfig.app / "results"
