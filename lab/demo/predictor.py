@@ -13,8 +13,8 @@ from lab.demo.models import build
 class Predictor:
     """Predicts M x for vectors x (..., size)."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self.model = model.eval()
+    def __init__(self, model: nn.Module, size: int) -> None:
+        self.model, self.size = model.eval(), size
 
     @property
     def num_parameters(self) -> int:
@@ -29,7 +29,8 @@ class Predictor:
 
 def load(path: str | Path) -> Predictor:
     """The predictor that a weights file holds."""
-    return Predictor(weights.load(path, app="demo").rebuilt(_from_header, path))
+    file = weights.load(path, app="demo")
+    return Predictor(file.rebuilt(_from_header, path), file.header["size"])
 
 
 def _from_header(header: dict[str, Any]) -> nn.Module:

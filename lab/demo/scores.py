@@ -8,6 +8,7 @@ from lab.demo.config import DataOptions, TrainConfig
 from lab.demo.metrics import relative_error
 from lab.demo.predictor import load
 from lab.demo.sources import samples
+from lab.errors import UserError
 from lab.files import content_hash, kept
 from lab.runs import FinishedRun, Row, rows
 
@@ -34,7 +35,13 @@ def score_runs(runs: Sequence[FinishedRun], folder: Path) -> list[Result]:
 def _errors(run: FinishedRun, folder: Path) -> list[float]:
     def compute() -> list[float]:
         options = DataOptions(**{entry.name: run.config[entry.name] for entry in fields(DataOptions)})
+        predictor = load(run.weights)
+        if predictor.size != options.size:
+            raise UserError(
+                f"{run.folder / 'config.yaml'} has the size {options.size}, the weights beside it are of size "
+                f"{predictor.size}; restore it, or move the run elsewhere."
+            )
         x, y = samples(options, run.seed).test.tensors
-        return relative_error(load(run.weights).predict(x), y).tolist()
+        return relative_error(predictor.predict(x), y).tolist()
 
     return kept(folder, [run.name, content_hash(run.weights)], compute)
