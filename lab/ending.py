@@ -1,5 +1,6 @@
 """How a command ends: what went wrong as one sentence, and the exit status that shells and schedulers expect."""
 
+import _thread
 import gc
 import multiprocessing
 import multiprocessing.queues
@@ -27,29 +28,47 @@ OUT_OF_MEMORY = re.compile(
 def status_of(command: Callable[[], Any]) -> int:
     """Call the command and return its exit status; only a fault of the program itself is raised."""
     try:
-        with _unwound_by_sigterm():
+        with _unwound_by_signals():
             command()
-    except UserError as error:
-        return _refused(str(error))
-    except (KeyboardInterrupt, Stopped) as error:
+    except BaseException as error:
+        return _status_after(error)
+    return 0
+
+
+def _status_after(error: BaseException) -> int:
+    if (status := _stopped_by(error)) is not None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would only disturb the end
-        status = error.status if isinstance(error, Stopped) else 128 + signal.SIGINT
         print("terminated" if status == 128 + signal.SIGTERM else "interrupted", file=sys.stderr)  # noqa: T201
         return status
-    except BrokenPipeError:  # whoever read the output has seen enough
+    if isinstance(error, UserError):
+        return _refused(str(error))
+    if isinstance(error, BrokenPipeError):  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1
-    except OSError as error:  # of the system, not of the program: a full disk, a folder that may not be read
+    if isinstance(
+        error, OSError
+    ):  # of the system, not of the program: a full disk, a folder that may not be read
         return _refused(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}.")
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)):
-            status = _refused(
-                "there is too little memory; take a smaller --batch-size, --num-workers 0 or another machine."
-            )
-            _kill_workers(error)
-            return status
-        raise
-    return 0
+    if isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(str(error))
+    ):
+        status = _refused(
+            "there is too little memory; take a smaller --batch-size, --num-workers 0 or another machine."
+        )
+        _kill_workers(error)
+        return status
+    raise error
+
+
+def _stopped_by(error: BaseException | None) -> int | None:
+    """The exit status if a signal is behind it all: what it raised may have come out of a library as another error."""
+    while error is not None:
+        if isinstance(error, Stopped):
+            return error.status
+        if isinstance(error, KeyboardInterrupt):
+            return 128 + signal.SIGINT
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _refused(sentence: str) -> int:
@@ -143,19 +162,34 @@ def let_signals_through() -> None:
 
 
 @contextmanager
-def _unwound_by_sigterm() -> Iterator[None]:
-    """Within the block SIGTERM unwinds as Ctrl-C does, so that temporary files and worker processes are removed."""
+def _unwound_by_signals() -> Iterator[None]:
+    """Within the block SIGTERM unwinds as Ctrl-C does, so that temporary files and worker processes are removed.
+
+    What a handler raises is lost where Python can only report it: in finalisers and callbacks of weak references. The
+    signal is then sent once more, a moment later.
+    """
 
     def unwind(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends at once
         raise Stopped(number)
+
+    def heard_in_vain(unraisable: "sys.UnraisableHookArgs") -> None:
+        status = _stopped_by(unraisable.exc_value)
+        if status is None:
+            report(unraisable)
+            return
+        if status == 128 + signal.SIGTERM:
+            signal.signal(signal.SIGTERM, unwind)
+        threading.Timer(0.01, _thread.interrupt_main, (status - 128,)).start()
 
     try:
         before = signal.signal(signal.SIGTERM, unwind)
     except ValueError:  # not in the main thread, where signals cannot be caught
         yield
         return
+    report, sys.unraisablehook = sys.unraisablehook, heard_in_vain
     try:
         yield
     finally:
+        sys.unraisablehook = report
         signal.signal(signal.SIGTERM, before)

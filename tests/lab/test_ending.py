@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from lab.ending import held_signals, let_signals_through, status_of
-from lab.errors import UserError, readable
+from lab.errors import Stopped, UserError, readable
 from lab.files import atomic_path
 
 TOO_LITTLE = (
@@ -51,6 +52,46 @@ def test_sigterm_unwinds_every_command(capsys, tmp_path):
     assert capsys.readouterr().err == "terminated\n"
     assert signal.getsignal(signal.SIGTERM) is before
     assert os.listdir(tmp_path) == []
+
+
+class Finalised:
+    """Gets a signal in its finaliser, where Python drops exceptions."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        signal.raise_signal(self.number)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere SIGTERM ends a process at once")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_in_a_finaliser_is_not_lost(capsys, number, status):
+    def command() -> None:
+        Finalised(number)
+        time.sleep(10)
+
+    before = signal.getsignal(signal.SIGINT)
+    begun = time.monotonic()
+    try:
+        assert status_of(command) == status
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - begun < 5
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_a_library_makes_of_a_signal_is_the_signal_still(capsys):
+    def command() -> None:
+        with readable("flow.h5"):
+            raise SystemError("returned a result with an exception set") from Stopped(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert status_of(command) == 143
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "terminated\n"
 
 
 def test_output_that_nobody_reads_any_more_ends_a_command_quietly(root):
