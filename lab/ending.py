@@ -180,8 +180,10 @@ def _unwound_by_signals() -> Iterator[None]:
             return
         if status == 128 + signal.SIGTERM:
             signal.signal(signal.SIGTERM, unwind)
-        threading.Timer(0.01, _thread.interrupt_main, (status - 128,)).start()
+        again.append(threading.Timer(0.01, _signal_main_thread, (status - 128,)))
+        again[-1].start()
 
+    again: list[threading.Timer] = []
     try:
         before = signal.signal(signal.SIGTERM, unwind)
     except ValueError:  # not in the main thread, where signals cannot be caught
@@ -191,5 +193,14 @@ def _unwound_by_signals() -> Iterator[None]:
     try:
         yield
     finally:
+        for timer in again:
+            timer.cancel()
         sys.unraisablehook = report
         signal.signal(signal.SIGTERM, before)
+
+
+def _signal_main_thread(number: int) -> None:
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)  # also where it sleeps
+    else:
+        _thread.interrupt_main(signal.Signals(number))

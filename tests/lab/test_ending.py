@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,6 +16,14 @@ from lab.files import atomic_path
 TOO_LITTLE = (
     "error: there is too little memory; take a smaller --batch-size, --num-workers 0 or another machine.\n"
 )
+
+
+@pytest.fixture(autouse=True)
+def listening() -> Iterator[None]:
+    """Ctrl-C is heard, as at a terminal: a command that was stopped no longer listens."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
@@ -32,11 +41,7 @@ def test_what_the_system_refuses_is_a_sentence(capsys, raised, status, said):
     def command() -> None:
         raise raised
 
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        assert status_of(command) == status
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert status_of(command) == status
     assert capsys.readouterr().err == said
 
 
@@ -71,12 +76,8 @@ def test_a_signal_in_a_finaliser_is_not_lost(capsys, number, status):
         Finalised(number)
         time.sleep(10)
 
-    before = signal.getsignal(signal.SIGINT)
     begun = time.monotonic()
-    try:
-        assert status_of(command) == status
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert status_of(command) == status
     assert time.monotonic() - begun < 5
     assert "Traceback" not in capsys.readouterr().err
 
@@ -86,11 +87,7 @@ def test_what_a_library_makes_of_a_signal_is_the_signal_still(capsys):
         with readable("flow.h5"):
             raise SystemError("returned a result with an exception set") from Stopped(signal.SIGTERM)
 
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        assert status_of(command) == 143
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert status_of(command) == 143
     assert capsys.readouterr().err == "terminated\n"
 
 
