@@ -27,7 +27,7 @@ class Told(FinishedRun):
 
     rows: list[dict[str, float]]
 
-    def metrics(self) -> list[dict[str, float]]:
+    def metrics(self, *needed: str) -> list[dict[str, float]]:
         return self.rows
 
 
