@@ -123,9 +123,10 @@ def full_size(threads: int) -> None:
             with create_scan(scan_path(root, record.file_name), SHAPE, COILS, compress=True) as file:
                 for part in ("kspace", "maps", "target"):
                     shape = file[part].shape[1:]
+                    zeros = np.zeros(shape, np.complex64)  # a number would be written a few voxels at a time
                     for x in range(SHAPE[0]):  # what is not written would be read as NaN
                         noise = rng.standard_normal((*shape, 2), np.float32) if x % 64 == 8 else None
-                        file[part][x] = 0 if noise is None else noise.view(np.complex64)[..., 0]
+                        file[part][x] = zeros if noise is None else noise.view(np.complex64)[..., 0]
         scan = str(scan_path(root, "MTR_001.h5"))
         os.environ |= {"MONARCH_RUNS": str(root / "runs"), "MONARCH_DATA": str(root / "datasets")}
         short = (
