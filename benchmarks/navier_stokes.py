@@ -23,6 +23,7 @@ from data.navier_stokes.initial import initial_field
 from data.navier_stokes.solver import NavierStokes, fno_forcing
 from data.parallel import reproducible_cpu
 from lab.cli import main
+from lab.memory import keep_freed
 from lab.progress import clock
 from lab.table import Column, Table
 
@@ -78,6 +79,7 @@ def seconds_per_trajectory(flow: Flow) -> float:
 
 
 def _time_batch(flow: Flow) -> float:
+    keep_freed()
     samples = range(flow.together)
     solve_samples(replace(flow, final_time=1), samples)
     start = time.process_time()

@@ -85,6 +85,7 @@ def in_processes(
     """The results for all tasks, in the order in which they are done: here, or in several processes."""
     workers = min(workers, len(tasks))
     if workers <= 1:
+        keep_freed()
         yield from map(function, tasks)
         return
     # Spawned, not forked: a forked process inherits the locks of torch and HDF5 in whatever state they are.
@@ -148,7 +149,6 @@ def reproducible_cpu() -> Iterator[None]:
     """
     import torch
 
-    keep_freed()
     torch.set_flush_denormal(True)
     try:
         with one_thread():
@@ -161,6 +161,7 @@ def _begin() -> None:
     """Ctrl-C ends workers without a word."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_with_parent()
+    keep_freed()
 
 
 def _refuse_other_data(job: Job) -> None:

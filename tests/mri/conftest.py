@@ -1,7 +1,8 @@
 """A few small synthetic knees, made once, and an empty folder to work in."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from data.knee.generate import ensure
 from data.scans.sense import Sense, sample
 from data.scans.skm_tea.format import read_annotations
 from data.scans.skm_tea.layout import SPLITS, scan_path, write_annotations
+from lab.errors import UserError
+from mri.experiment import Reconstruction
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -86,3 +89,21 @@ class Problem:
 def problem() -> type[Problem]:
     """The class, to be made in the size a test wants."""
     return Problem
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
+    """A block in which training stops at the beginning of its second epoch."""
+
+    def stop(self: Reconstruction, *_: object) -> None:
+        if self.current_epoch == 1:
+            raise UserError("stopped")
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        with monkeypatch.context() as patched:
+            patched.setattr(Reconstruction, "on_train_epoch_start", stop)
+            with pytest.raises(UserError, match="stopped"):
+                yield
+
+    return block

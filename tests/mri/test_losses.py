@@ -37,6 +37,15 @@ def test_similarity_of_slices_is_the_one_of_the_tables():
     assert torch.allclose(slice_ssim(target, target), torch.ones(3).double())
 
 
+def test_similarity_trains_after_a_validation():
+    image, target = images(1)
+    with torch.inference_mode():
+        slice_ssim(image[:, :13, :14], target[:, :13, :14])  # sizes that no other test has
+    x = image[:, :13, :14].clone().requires_grad_()
+    slice_ssim(x, target[:, :13, :14]).sum().backward()
+    assert x.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("similarity", [0.0, 10.0])
 def test_quality_is_minus_the_scores_of_the_tables(similarity):
     image, target = images()
