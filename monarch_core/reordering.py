@@ -53,16 +53,15 @@ class Permutation(_Reordering):
 
 
 class _Reordered(torch.autograd.Function):
-    """x[..., index], written to where entries go: on a CPU that is several times as fast as reading from there.
+    """x[..., index] by `gather`, on a CPU several times as fast as `index_select` or `scatter_` along a last axis.
 
-    What autograd has for either way is the other one; a permutation goes back as it came.
+    Autograd would go back by adding up what meets in a place; a permutation goes back as it came.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
         ctx.save_for_backward(index, inverse)
-        x = x.contiguous()
-        return torch.empty_like(x).scatter_(-1, inverse.expand_as(x), x)
+        return x.gather(-1, index.expand_as(x))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
