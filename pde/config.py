@@ -248,7 +248,7 @@ class TableConfig(TrainConfig):
         at_least(self, 1, "seeds")
         if not self.nus:
             raise UserError("--nus needs at least one entry.")
-        known = list(comparison(self.about.geometry))
+        known = list(comparison(self.about.geometry, self.about.static))
         for key in ("models", "seeded_models"):
             for name in getattr(self, key):
                 if name not in known:

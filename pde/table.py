@@ -55,7 +55,7 @@ WITHOUT: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 
 def _rows(config: TableConfig) -> dict[str, Row]:
     """The problem's rows, or one of them without each of its parts: {name: (model, its options, those of the run)}."""
-    rows = comparison(config.about.geometry)
+    rows = comparison(config.about.geometry, config.about.static)
     if not config.ablation:
         return {row: (*rows[row], {}) for row in config.models}
     row = config.models[0]

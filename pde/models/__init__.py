@@ -50,9 +50,9 @@ def _mno_variants(geometry: Geometry) -> Variants:
 
 
 def _fno_variants(geometry: Geometry) -> Variants:
-    if any(geometry.bounded):
-        return {"": {}, "-padded": {"padding": 0.125}}
-    return {"": {}} if isinstance(geometry, Line) else {"": {}, "-transport": {"transport": True}}
+    padded = {"-padded": {"padding": 0.125}} if any(geometry.bounded) else {}
+    carried = {} if isinstance(geometry, Line) else {"-transport": {"transport": True}}
+    return {"": {}, **padded, **carried}
 
 
 @dataclass(frozen=True)
@@ -150,13 +150,14 @@ MODELS = Registry(
 )
 
 
-def comparison(geometry: Geometry) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """The rows of the table of a geometry: {name: (model, options)}."""
+def comparison(geometry: Geometry, static: bool = False) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """The rows of the table of a geometry: {name: (model, options)}; nothing is carried in a static problem."""
     return {
         f"{entry.name}{suffix}": (entry.name, options)
         for entry in MODELS.values()
         if isinstance(entry, OperatorEntry) and entry.suits(geometry)
         for suffix, options in entry.variants(geometry).items()
+        if not (static and options.get("transport"))
     }
 
 

@@ -168,7 +168,7 @@ def test_table_compares_fixed_padded_and_learned(problem):
     wanted = list(planned(table_options("--problem", problem, "--seeds", "2", "--minutes", "3")))
     names = [options.name for options in wanted]
     geometry = PROBLEMS[problem].geometry
-    assert len(set(names)) == len(names) == 2 * len(comparison(geometry))
+    assert len(set(names)) == len(names) == 2 * len(comparison(geometry, PROBLEMS[problem].static))
     right = geometry.transforms[0]
     options = {each.name: each for each in wanted}
     assert options[f"table-{problem}-fno-padded-seed0"].options["padding"] == 0.125

@@ -504,14 +504,14 @@ def test_a_header_tells_defaults_and_the_grid(tmp_path: Any) -> None:
 ROWS = {
     "navier-stokes": "mno lfno fno fno-transport ffno unet tfnet resnet",
     "darcy": "fno fno-padded lfno-dft lfno-dst lfno-dct mno-dft mno-dst mno-dct mno-swap",
-    "burgers-walls": "fno fno-padded lfno-dft lfno-dst lfno-dct mno-dft mno-dst mno-dct mno-swap",
-    "shallow-water": "fno fno-padded sfno lfno-dft lfno-sht mno-dft mno-sht mno-swap",
+    "burgers-walls": "fno fno-padded fno-transport lfno-dft lfno-dst lfno-dct mno-dft mno-dst mno-dct mno-swap",
+    "shallow-water": "fno fno-padded fno-transport sfno lfno-dft lfno-sht mno-dft mno-sht mno-swap",
 }
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_geometry_has_its_rows_and_each_of_them_builds(problem: Any) -> None:
-    rows = comparison(PROBLEMS[problem].geometry)
+    rows = comparison(PROBLEMS[problem].geometry, PROBLEMS[problem].static)
     assert set(rows) == set(ROWS[problem].split())
     for name, (model, options) in rows.items():
         assert TrainConfig(problem=problem, model=model, options=options).model == name.split("-")[0]
