@@ -6,17 +6,20 @@ from torch import Tensor
 from data.scans.sense import sample
 
 
-def shifted(kspace: Tensor, maps: Tensor, target: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:
+def shifted(
+    kspace: Tensor, maps: Tensor, target: Tensor, share: float, alike: int = 1
+) -> tuple[Tensor, Tensor, Tensor]:
     """Move the field of view of each slice by whole voxels, up to `share` of it: a linear phase in k-space.
 
     kspace and maps are (batch, coils, ky, kz), target (batch, ky, kz). What leaves on one side comes in on the
-    other, which is exactly what the phase does.
+    other, which is exactly what the phase does. So many slices one after the other, the echoes of one, move `alike`.
     """
     phase = torch.ones((), dtype=kspace.dtype, device=kspace.device)
     rows = torch.arange(len(kspace), device=kspace.device)
     lines = []
     for n in kspace.shape[-2:]:
-        shift = torch.randint(-int(share * n), int(share * n) + 1, (len(kspace), 1)).to(kspace.device)
+        shift = torch.randint(-int(share * n), int(share * n) + 1, (len(kspace) // alike, 1))
+        shift = shift.repeat_interleave(alike, 0).to(kspace.device)
         position = torch.arange(n, device=kspace.device)
         lines.append((position - shift) % n)
         angle = (shift * (position - n // 2) % n).double() * (-2 * torch.pi / n)

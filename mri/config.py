@@ -151,10 +151,19 @@ class TrainConfig(DataOptions, ExperimentConfig):
             settle(self, mixed_acc=None)  # a preset may name several, but a scan is sampled once
             remedy = f" with --supervision {self.supervision}, which learns from them how densely k-space is sampled"
             at_least(self, FEWEST_MASKS, "masks", remedy=remedy)
+        if self.echoes_together and self.echo != "both":
+            raise UserError(
+                f"--joint-echoes learns what echoes have in common; leave out --echo {self.echo}."
+            )
         if (self.scan is not None) != (self.supervision == "zero-shot"):
             raise UserError(
                 "--supervision zero-shot and --scan NAME go together: NAME is the scan to reconstruct."
             )
+
+    @property
+    def echoes_together(self) -> bool:
+        """Whether the echoes of a slice are one sample."""
+        return bool(self.options.get("joint_echoes"))
 
     def label(self) -> str:
         return f"acc{self.acc:g}-n{self.num_train or 'all'}-{super().label()}"

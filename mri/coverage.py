@@ -81,9 +81,9 @@ def coverage_figure(results: Sequence[Result], scan: Scan, kind: Kind, folder: P
     result = next(one for one in results if one.learned and not one.runs[-1].config.get("scan"))
     predictor, index = result.predictor(scan), scan.num_slices // 2
     mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
-    image = predictor.reconstruct(scan, 0, mask, [index])[0]
+    image = predictor.reconstruct(scan, mask, [index])[0, 0]
     factor = kept_factor(result.runs[-1].folder, result.acc)[0]
-    width = factor * spread(predictor, scan, 0, mask, [index])[0]
+    width = factor * spread(predictor, scan, mask, [index])[0, 0]
     truth = scan.read(index, 0)[2].numpy()
     title = f"{MODELS[result.model].shown}, {scan.scan_id}, acceleration {result.acc:g} ({scan.origin})"
     aspect = scan.voxel_spacing[1] / scan.voxel_spacing[2]
@@ -98,10 +98,9 @@ def _measured(
     inner = np.linspace(scan.num_slices // 4, max(scan.num_slices - scan.num_slices // 4 - 1, 0), SLICES)
     slices = sorted({int(at) for at in inner})
     found, widths = [], []
-    for echo in range(scan.num_echoes):
-        image = predictor.reconstruct(scan, echo, mask, slices)
+    images, sigmas = predictor.reconstruct(scan, mask, slices), spread(predictor, scan, mask, slices)
+    for echo, (image, sigma) in enumerate(zip(images, sigmas, strict=True)):
         truth = np.stack([scan.read(index, echo)[2].numpy() for index in slices])
-        sigma = spread(predictor, scan, echo, mask, slices)
         found.append(ratios(image, truth, sigma))
         widths.append(float(np.median(sigma[anatomy(image)]) / np.abs(truth).max()))
     return found, widths

@@ -13,7 +13,7 @@ from lab.experiment import Experiment
 from mri.augment import flipped, noisier, shifted, turned
 from mri.config import Loss, TrainConfig
 from mri.losses import penalty, slice_ssim
-from mri.models.parts.method import Method
+from mri.models.parts.method import Method, echoes_together
 
 
 class Reconstruction(Experiment):
@@ -44,7 +44,7 @@ class Reconstruction(Experiment):
         mask = drawn(self.masks, batch, self.config.seed, self.current_epoch).to(batch.kspace.device)
         kspace, maps, target = normalised(batch)
         if self.config.shift:
-            kspace, maps, target = shifted(kspace, maps, target, self.config.shift)
+            kspace, maps, target = shifted(kspace, maps, target, self.config.shift, self.alike(batch))
         if self.config.turn:
             kspace, target = turned(kspace, target)
         if self.config.flip:
@@ -53,6 +53,10 @@ class Reconstruction(Experiment):
             kspace = noisier(kspace, mask, self.config.noise)
         image = self.model(sample(kspace, mask), maps, mask, batch.echo)
         return penalty(cast(Loss, self.config.loss), image, target, self.config.similarity)
+
+    def alike(self, batch: Slice) -> int:
+        """Slices of a batch that must move together: the echoes that are reconstructed together."""
+        return echoes_together(cast(Tensor, batch.echo)) if self.model.joins_echoes else 1
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
         masks = [self.validation_masks[scan_id] for scan_id in batch.scan_id]

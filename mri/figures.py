@@ -64,7 +64,7 @@ def _reconstructions(chosen: Sequence[Result], scan: Scan, kind: Kind, folder: P
             trained = f" (N = {result.num_train})" if result.num_train else ""
             score = result.values(metric, echo + 1)[scan.scan_id]
             name = f"{MODELS[result.model].shown}{trained}\n{METRICS[metric].shown(score)}"
-            images[name] = predictor.reconstruct(scan, echo, mask, [index])[0]
+            images[name] = predictor.reconstruct(scan, mask, [index])[echo, 0]
         title = f"{scan.scan_id}, echo {echo + 1}, acceleration {acc:g} ({data})"
         path = folder / f"reconstruction_echo{echo + 1}.png"
         paths.append(draw_reconstructions(path, whole[index], images, title, aspect))

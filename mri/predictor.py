@@ -34,14 +34,14 @@ class Predictor:
     def reconstruct(
         self,
         scan: Scan,
-        echo: int,
         mask: Tensor | None,
         slices: Sequence[int] | None = None,
-        advance: Callable[[int], None] = lambda slices: None,
+        advance: Callable[[int], None] = lambda images: None,
     ) -> Complex:
-        """The volume (slices, ky, kz) of one echo, in the units of the target; all its slices, or some.
+        """The volumes (echoes, slices, ky, kz) of a scan, in the units of the target; all its slices, or some.
 
-        `mask` is bool (ky, kz); None takes the k-space as it is, sampled where it is not zero.
+        `mask` is bool (ky, kz); None takes the k-space as it is, sampled where it is not zero. `advance` is told how
+        many images have been made since it was last called.
         """
         (ky, kz), plane = self.method.plane, scan.matrix_shape[1:]
         if (ky, kz) != tuple(plane) and not self.method.any_plane:
@@ -50,17 +50,22 @@ class Predictor:
                 f"train on scans of that size, or leave it out (mri.eval --plane [{ky},{kz}])."
             )
         wanted = range(scan.num_slices) if slices is None else slices
-        volume = np.empty((len(wanted), *plane), np.complex64)
-        for first in range(0, len(wanted), SLICES_AT_ONCE):
-            read = [scan.checked(index, echo) for index in wanted[first : first + SLICES_AT_ONCE]]
-            kspace = torch.stack([one[0] for one in read]).to(self.device) / scan.scale
-            maps = torch.stack([one[1] for one in read]).to(self.device)
-            masks = measured(kspace) if mask is None else mask.to(self.device).expand(len(read), -1, -1)
-            echoes = torch.full((len(read),), echo, device=self.device)
-            image = self.method(sample(kspace, masks), maps, masks, echoes)
-            volume[first : first + len(read)] = (image * scan.scale).cpu().numpy()
-            advance(len(read))
-        return volume
+        volumes = np.empty((scan.num_echoes, len(wanted), *plane), np.complex64)
+        every = range(scan.num_echoes)
+        for echoes in [every] if self.method.joins_echoes else [range(echo, echo + 1) for echo in every]:
+            at_once = max(1, SLICES_AT_ONCE // len(echoes))
+            for first in range(0, len(wanted), at_once):
+                places = wanted[first : first + at_once]
+                read = [scan.checked(index, echo) for index in places for echo in echoes]
+                kspace = torch.stack([one[0] for one in read]).to(self.device) / scan.scale
+                maps = torch.stack([one[1] for one in read]).to(self.device)
+                masks = measured(kspace) if mask is None else mask.to(self.device).expand(len(read), -1, -1)
+                numbers = torch.tensor(echoes, device=self.device).repeat(len(places))
+                images = self.method(sample(kspace, masks), maps, masks, numbers) * scan.scale
+                made = images.unflatten(0, (len(places), len(echoes))).transpose(0, 1)
+                volumes[echoes.start : echoes.stop, first : first + len(places)] = made.cpu().numpy()
+                advance(len(read))
+        return volumes
 
 
 class InPairs(nn.Module):

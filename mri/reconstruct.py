@@ -42,9 +42,9 @@ def reconstruct(config: ReconstructConfig) -> None:
         _check_uncertainty(config, scan, predictor)
     slices = _slices(config, scan)
     _require_memory(scan, len(slices))
-    images = [_echo(predictor, scan, echo, mask, slices) for echo in range(scan.num_echoes)]
+    images = _volumes(predictor, scan, mask, slices)
     name, first = predictor.header["model"], slices[0]
-    path = write_volume(config.out, np.stack(images, -1), scan, config.part, first=first, what=name)
+    path = write_volume(config.out, np.moveaxis(images, 0, -1), scan, config.part, first=first, what=name)
     say(f"wrote {path}: {name}, {sampled}")
     if config.uncertainty:
         _write_uncertainty(config, scan, predictor, mask)
@@ -133,22 +133,23 @@ def _require_memory(scan: "Scan", slices: int) -> None:
     require(needed, f"reconstructing {slices} slices", f"reconstruct in parts, as with --slices 0:{half}")
 
 
-def _echo(predictor: "Predictor", scan: "Scan", echo: int, mask: "Tensor | None", slices: range) -> "Complex":
-    """One echo; where undersampling was simulated, its scores are said."""
+def _volumes(predictor: "Predictor", scan: "Scan", mask: "Tensor | None", slices: range) -> "Complex":
+    """The images (echoes, slices, ky, kz); where undersampling was simulated, their scores are said."""
     import numpy as np
 
     from lab.console import say
     from lab.progress import Progress
     from mri.metrics import METRICS, quality
 
-    with Progress(len(slices), f"reconstructing {scan.scan_id}, echo {echo + 1}", unit="slice") as progress:
-        image = predictor.reconstruct(scan, echo, mask, slices, advance=progress.advance)
-    if mask is not None:
+    count = len(slices) * scan.num_echoes
+    with Progress(count, f"reconstructing {scan.scan_id}", unit="image") as progress:
+        images = predictor.reconstruct(scan, mask, slices, advance=progress.advance)
+    for echo, image in enumerate(images if mask is not None else ()):
         truth = np.stack([scan.read(index, echo)[2].numpy() for index in slices])
         found = quality(image, truth).items()
         scores = [f"{METRICS[key].title} {METRICS[key].shown(value)}" for key, value in found]
         say(f"echo {echo + 1}, against full sampling: {', '.join(scores)}")
-    return image
+    return images
 
 
 def _check_uncertainty(config: ReconstructConfig, scan: "Scan", predictor: "Predictor") -> None:
@@ -178,7 +179,7 @@ def _write_uncertainty(
     say(f"wrote {write_nifti(path, widths, scan)}: half-widths, calibrated at acceleration {nearest:g}")
 
 
-def _write_t2(config: ReconstructConfig, scan: "Scan", images: "list[Complex]", first: int) -> None:
+def _write_t2(config: ReconstructConfig, scan: "Scan", images: "Complex", first: int) -> None:
     """The map of T2 in milliseconds beside the volume, 0 where there is none, and a picture of it."""
     import numpy as np
 
@@ -187,7 +188,7 @@ def _write_t2(config: ReconstructConfig, scan: "Scan", images: "list[Complex]", 
     from mri.t2_results import draw_t2
     from mri.volumes import write_volume
 
-    found = t2_of(images, scan, config)
+    found = t2_of(list(images), scan, config)
     base, dot, ending = config.out.name.partition(".")
     path = write_volume(
         config.out.with_name(f"{base}_t2{dot}{ending}"),

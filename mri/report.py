@@ -68,16 +68,14 @@ def _stacks(results: Sequence[Result], scan: Scan, acc: float, kind: Kind) -> It
     slices, mask = middle_slices(scan), evaluation_masks([scan], acc, kind)[scan.scan_id]
     here = [result for result in results if result.acc == acc and result.knows(scan)]
     predictors = {_label(result): result.predictor(scan) for result in here}
+    made = {name: np.abs(predictor.reconstruct(scan, mask, slices)) for name, predictor in predictors.items()}
     metric = next(iter(METRICS))
     for echo in range(scan.num_echoes):
         scores = {_label(result): result.values(metric, echo + 1)[scan.scan_id] for result in here}
         yield Stack(
             choice={"scan": scan.scan_id, "acceleration": f"{acc:g}", "echo": str(echo + 1)},
             truth=np.abs(target(scan, echo)[slices]),
-            made={
-                name: np.abs(predictor.reconstruct(scan, echo, mask, slices))
-                for name, predictor in predictors.items()
-            },
+            made={name: volumes[echo] for name, volumes in made.items()},
             notes={name: METRICS[metric].shown(score) for name, score in scores.items()},
             aspect=scan.voxel_spacing[1] / scan.voxel_spacing[2],
         )

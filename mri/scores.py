@@ -157,11 +157,11 @@ def _scores(
     """Scores of every scan and echo; what was scored before with these weights and this mask is read."""
 
     def compute(scan: Scan) -> Scores:
-        found = []
-        for echo in range(scan.num_echoes):
-            image = predictor.reconstruct(scan, echo, masks[scan.scan_id], advance=progress.advance)
-            found.append({"scan": scan.scan_id, "echo": echo + 1, **quality(image, target(scan, echo))})
-        return found
+        volumes = predictor.reconstruct(scan, masks[scan.scan_id], advance=progress.advance)
+        return [
+            {"scan": scan.scan_id, "echo": echo + 1, **quality(image, target(scan, echo))}
+            for echo, image in enumerate(volumes)
+        ]
 
     scores: Scores = []
     for scan in scans:

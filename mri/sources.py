@@ -17,7 +17,7 @@ from data.scans.scan import Scan
 from data.scans.selection import Selection
 from data.scans.skm_tea.format import ROOT_VARIABLE, read_annotations
 from data.scans.skm_tea.layout import SPLITS, annotation_path
-from data.scans.slices import Slice, SliceDataset
+from data.scans.slices import EchoesTogether, Slice, SliceDataset
 from lab.console import say
 from lab.errors import UserError, nearest
 from lab.files import fingerprint
@@ -84,17 +84,20 @@ def _told_apart(train: list[Scan], validation: list[Scan]) -> str:
     return fingerprint(listed)
 
 
+Slices = Subset[Slice] | EchoesTogether
+
+
 class Samples(NamedTuple):
     """The scans of a run, and the slices of them that training and validation see."""
 
     train_scans: list[Scan]
     validation_scans: list[Scan]
-    train: SliceDataset | Subset[Slice]
-    validation: SliceDataset | Subset[Slice]
+    train: Slices
+    validation: Slices
 
 
 def samples(options: TrainConfig, source: Source) -> Samples:
-    """What a run learns from and what it is validated on."""
+    """What a run learns from and what it is validated on: slices, or slices with all their echoes."""
     if options.scan is not None:
         train = validation = [source.scan(options.scan)]
     else:
@@ -103,20 +106,24 @@ def samples(options: TrainConfig, source: Source) -> Samples:
     return Samples(
         train,
         validation,
-        evenly(SliceDataset(train, options.echoes), per_scan),
-        evenly(SliceDataset(validation, options.echoes), options.val_slices),
+        evenly(SliceDataset(train, options.echoes), per_scan, options.echoes_together),
+        evenly(SliceDataset(validation, options.echoes), options.val_slices, options.echoes_together),
     )
 
 
-def evenly(slices: SliceDataset, places: int | None) -> SliceDataset | Subset[Slice]:
-    """`places` evenly spaced slices of all the scans' volumes, each with all its echoes; None for everything."""
-    if places is None:
-        return slices
+def evenly(slices: SliceDataset, places: int | None, together: bool) -> Slices:
+    """`places` evenly spaced slices of all the scans' volumes, each with all its echoes; None for everything.
+
+    The echoes of a slice are samples of their own, or `together` one.
+    """
     by_place: dict[tuple[str, int], list[int]] = {}
     for index, (scan, slice_index, _) in enumerate(slices.items):
         by_place.setdefault((scan.scan_id, slice_index), []).append(index)
-    groups, wanted = list(by_place.values()), min(places, len(by_place))
+    groups = list(by_place.values())
+    wanted = len(groups) if places is None else min(places, len(groups))
     chosen = [groups[(2 * number + 1) * len(groups) // (2 * wanted)] for number in range(wanted)]
+    if together:
+        return EchoesTogether(slices, chosen)
     return Subset(slices, [index for group in chosen for index in group])
 
 

@@ -74,7 +74,7 @@ class SelfSupervised(Reconstruction):
         density = torch.where(reserved.flatten(1).any(1)[:, None, None], rarer, density)
         kspace, maps, unused = acquired(batch, mask)
         if self.config.shift:
-            kspace, maps, unused = shifted(kspace, maps, unused, self.config.shift)
+            kspace, maps, unused = shifted(kspace, maps, unused, self.config.shift, self.alike(batch))
         if self.config.turn:
             kspace, unused = turned(kspace, unused)
         if self.config.flip:

@@ -92,8 +92,7 @@ def reconstructed_t2(
 ) -> Map:
     """T2 as the last run of a result gives it, of all slices or some."""
     mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
-    predictor = result.predictor(scan)
-    return t2_of([predictor.reconstruct(scan, echo, mask, slices) for echo in range(2)], scan, options)
+    return t2_of(list(result.predictor(scan).reconstruct(scan, mask, slices)), scan, options)
 
 
 def _picture(

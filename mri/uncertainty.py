@@ -58,21 +58,20 @@ def parts(mask: Tensor, seed: int) -> list[Tensor]:
 def spread(
     predictor: Predictor,
     scan: Scan,
-    echo: int,
     mask: Tensor,
     slices: Sequence[int] | None = None,
-    advance: Callable[[int], None] = lambda slices: None,
+    advance: Callable[[int], None] = lambda images: None,
 ) -> Real:
-    """sigma of the magnitude (slices, ky, kz): the jackknife's standard error, smoothed within the slices."""
+    """sigma of the magnitude (echoes, slices, ky, kz): the jackknife's standard error, smoothed within the slices."""
     from scipy.ndimage import uniform_filter
 
     total: Any = 0.0
     squares: Any = 0.0
     for left in parts(mask, stable_seed(scan.scan_id, "parts")):
-        magnitude = np.abs(predictor.reconstruct(scan, echo, left, slices, advance)).astype(np.float64)
+        magnitude = np.abs(predictor.reconstruct(scan, left, slices, advance)).astype(np.float64)
         total, squares = total + magnitude, squares + magnitude**2
     variance = (PARTS - 1) * np.maximum(squares / PARTS - (total / PARTS) ** 2, 0)
-    smooth = np.stack([uniform_filter(plane, WINDOW) for plane in variance])
+    smooth = uniform_filter(variance, (1, 1, WINDOW, WINDOW))
     return np.sqrt(np.maximum(smooth, 0)).astype(np.float32)
 
 
@@ -101,14 +100,13 @@ def half_width(
     scan: Scan,
     mask: Tensor | None,
     folder: Path,
-    advance: Callable[[int], None] = lambda slices: None,
+    advance: Callable[[int], None] = lambda images: None,
 ) -> tuple[Real, float]:
     """Half-widths (slices, ky, kz, echoes) with the factor kept in `folder`, and the acceleration it was chosen for."""
     mask = measured(scan.read(scan.num_slices // 2, 0)[0]) if mask is None else mask
     acceleration = scan.acquired_grid[0] * scan.acquired_grid[1] / max(int(mask.sum()), 1)
     factor, nearest = kept_factor(folder, acceleration)
-    echoes = [spread(predictor, scan, echo, mask, advance=advance) for echo in range(scan.num_echoes)]
-    return factor * np.stack(echoes, -1), nearest
+    return factor * np.moveaxis(spread(predictor, scan, mask, advance=advance), 0, -1), nearest
 
 
 def _read(path: Path) -> dict[str, Any]:

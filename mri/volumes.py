@@ -39,11 +39,11 @@ def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder:
             for result in (each for each in results if each.knows(scan)):
                 mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
                 predictor = result.predictor(scan)
-                images = [np.abs(predictor.reconstruct(scan, echo, mask)) for echo in echoes]
+                images = np.abs(predictor.reconstruct(scan, mask))
                 words = [scan.scan_id, *result.label.replace(",", "").split(), f"acc{result.acc:g}"]
                 words += [f"n{result.num_train}"] if result.num_train else []
                 name = f"{'-'.join(words)}.nii.gz"
-                paths.append(write_nifti(folder / name, np.stack(images, -1), scan))
+                paths.append(write_nifti(folder / name, np.moveaxis(images, 0, -1), scan))
                 progress.advance()
     return paths
 

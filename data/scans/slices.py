@@ -74,8 +74,33 @@ class SliceDataset(Dataset[Slice]):
                     progress.advance()
 
 
-def collate(slices: Sequence[Slice]) -> Slice:
+class EchoesTogether(Dataset[list[Slice]]):
+    """Slices with all their echoes: an item is the list of a slice's echoes, which a batch holds one after the other.
+
+    `places` are the items, each by the numbers of its echoes in the data set. The echoes of an item have its own place
+    in this data set as their `position`, so that they get one mask, as they do in a scanner.
+    """
+
+    def __init__(self, slices: SliceDataset, places: Sequence[Sequence[int]]) -> None:
+        self.slices, self.places = slices, [list(place) for place in places]
+
+    @property
+    def groups(self) -> list[tuple[tuple[int, int], int]]:
+        """The size (ky, kz) of each slice and how many echoes it has."""
+        sizes = self.slices.groups
+        return [(sizes[place[0]], len(place)) for place in self.places]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, index: int) -> list[Slice]:
+        position = range(len(self))[index]
+        return [self.slices[one]._replace(position=position) for one in self.places[index]]
+
+
+def collate(items: Sequence[Slice | list[Slice]]) -> Slice:
     """Stack slices into a batch; those with fewer coils get empty ones, which add nothing to any SENSE sum."""
+    slices = [one for item in items for one in (item if isinstance(item, list) else [item])]
     coils = max(one.kspace.shape[0] for one in slices)
     return default_collate(
         [one._replace(kspace=_fill(one.kspace, coils), maps=_fill(one.maps, coils)) for one in slices]

@@ -48,7 +48,7 @@ methods = {"SENSE": Predictor(build("sense", scan.matrix_shape[1:]))}
 for name, config in configs.items():
     methods[name] = load(runs_dir() / "mri" / str(config.name) / "weights.safetensors")
 truth = target(scan, 0)
-volumes = {name: method.reconstruct(scan, 0, mask) for name, method in methods.items()}
+volumes = {name: method.reconstruct(scan, mask)[0] for name, method in methods.items()}
 scores = {name: quality(volume, truth) for name, volume in volumes.items()}
 for name, each in scores.items():
     print(name, *(f"{METRICS[key].title} {METRICS[key].shown(each[key])}" for key in ("psnr", "ssim")))

@@ -72,6 +72,18 @@ MODELS = Registry(
                 "Learn the exponents of the shrinkage, or shrink as soft thresholding does.",
             ),
             Option(
+                "pooling",
+                Literal["learned", "none"],
+                "learned",
+                "Judge a coefficient by the energy of its patch as well, or on its own.",
+            ),
+            Option(
+                "joint_echoes",
+                bool,
+                False,
+                "Reconstruct the echoes of a slice together; a batch of 2 is then two slices with all their echoes.",
+            ),
+            Option(
                 "grid",
                 Literal["acquired", "stored"],
                 "acquired",

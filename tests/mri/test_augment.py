@@ -32,6 +32,14 @@ def test_shifts_stay_within_the_share_asked_for(problem):
     assert moved.unique(dim=0).shape[0] == 25
 
 
+def test_echoes_of_a_slice_move_alike(problem):
+    given = problem((16, 12), batch=6)
+    places = torch.arange(16 * 12).view(1, 16, 12).expand(6, -1, -1).to(torch.complex128)
+    _, _, moved = shifted(given.full, given.maps, places, 0.4, alike=2)
+    assert torch.equal(moved[0::2], moved[1::2])
+    assert not torch.equal(moved[0], moved[2])
+
+
 def test_a_turned_slice_reconstructs_to_the_turned_image(problem):
     given = problem((12, 10), batch=3)
     kspace, target = turned(given.full, given.image)

@@ -26,10 +26,12 @@ def relative(found: torch.Tensor, expected: torch.Tensor) -> float:
 
 
 def test_parameter_count_does_not_depend_on_the_plane():
-    assert MonarchCS((512, 160)).num_parameters == 1_024 + 3 * 8 * 63 + 63 + 17 == 2_616
-    assert MonarchCS((40, 30)).num_parameters == 2_616
-    assert MonarchCS(PLANE, transform="fixed").num_parameters == 2_616 - 1_024
-    assert MonarchCS(PLANE, shrinkage="soft").num_parameters == 2_616 - 8 * 63
+    assert MonarchCS((512, 160)).num_parameters == 2 * 1_024 + 3 * 8 * 63 + 63 + 17 == 3_640
+    assert MonarchCS((40, 30)).num_parameters == 3_640
+    assert MonarchCS(PLANE, transform="fixed").num_parameters == 3_640 - 1_024
+    assert MonarchCS(PLANE, pooling="none").num_parameters == 3_640 - 1_024
+    assert MonarchCS(PLANE, shrinkage="soft").num_parameters == 3_640 - 8 * 63
+    assert MonarchCS(PLANE, joint_echoes=True).num_parameters == 3_640 + 2 * 63
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
@@ -91,6 +93,82 @@ def test_shrinkage_keeps_the_phase_and_takes_less_of_what_is_large(shrinkage):
     assert torch.allclose(removed, expected)
 
 
+def test_pooling_starts_near_the_identity_and_never_takes_energy_away():
+    start = MonarchCS(PLANE, dtype=torch.float64).pooling.to_dense().square()
+    row, column = torch.arange(64) // 8, torch.arange(64) % 8
+    distance = (row[:, None] != row).int() + (column[:, None] != column).int()
+    assert torch.allclose(start, torch.tensor(0.01, dtype=torch.float64) ** distance)
+    assert (disturbed().pooling.to_dense().square() >= 0).all()
+
+
+def test_a_coefficient_is_judged_by_the_pooled_energy_of_its_patch():
+    method, noise = disturbed(), torch.tensor([0.3, 2.0], dtype=torch.float64)
+    z = torch.randn(2, 2, 63, 5, dtype=torch.float64)
+    squares = method.pooling.to_dense()[1:, 1:].square()
+    found = method.shrinkage(4, z, noise, squares)
+    for slice_, patch in ((0, 3), (1, 0)):
+        t = method.theta[4].exp() * noise[slice_] ** method.gamma
+        energy = (z[slice_, :, :, patch].square().sum(0)) / t**2
+        gain = method.alpha[4] * (1 + squares @ energy) ** -method.q[4]
+        assert torch.allclose(found[slice_, :, :, patch], gain * z[slice_, :, :, patch])
+
+
+def test_without_mixing_pooling_is_none(problem):
+    given, pooled, alone = problem(PLANE), disturbed(), disturbed(pooling="none")
+    with torch.no_grad():
+        block = torch.eye(8, dtype=torch.float64)
+        pooled.pooling.R.copy_(block[None, :, None, :].expand(8, -1, -1, -1))
+        pooled.pooling.L.copy_(block[None, :, :, None].expand(8, -1, -1, -1))
+    alone.load_state_dict({k: v for k, v in pooled.state_dict().items() if not k.startswith("pooling")})
+    assert relative(pooled(*given.inputs), alone(*given.inputs)) < 1e-12
+
+
+def test_echoes_lend_each_other_energy_by_their_noise():
+    method = disturbed(joint_echoes=True)
+    energy, noise = torch.rand(6, 63, 4, dtype=torch.float64), torch.rand(6, dtype=torch.float64) + 0.1
+    found = method.lent(energy, noise, echoes=3)
+    for first in (0, 3):
+        for echo in range(3):
+            others = [first + other for other in range(3) if other != echo]
+            terms = [(noise[first + echo] / noise[at]) ** method.delta[:, None] * energy[at] for at in others]
+            expected = method.kappa.exp()[:, None] * sum(terms) / 2
+            assert torch.allclose(found[first + echo], expected)
+
+
+def test_joint_echoes_without_coupling_are_reconstructed_as_they_are_alone(problem):
+    given, joint = problem(PLANE, batch=4), disturbed(joint_echoes=True)
+    inputs = *given.inputs[:3], torch.tensor([0, 1, 0, 1])
+    coupled = joint(*inputs)
+    with torch.no_grad():
+        joint.kappa.fill_(-80)
+    alone = disturbed()
+    alone.load_state_dict({k: v for k, v in joint.state_dict().items() if k not in ("kappa", "delta")})
+    assert relative(joint(*inputs), alone(*inputs)) < 1e-12
+    assert relative(coupled, alone(*inputs)) > 1e-4
+    one_echo = *given.inputs[:3], torch.zeros(4, dtype=torch.long)
+    with torch.no_grad():
+        joint.kappa.fill_(3)
+    assert relative(joint(*one_echo), alone(*one_echo)) < 1e-12
+
+
+def test_joint_echoes_may_come_in_any_scale_phase_and_order(problem):
+    given, method = problem(PLANE, batch=4), disturbed(joint_echoes=True)
+    kspace, maps, mask = given.inputs[:3]
+    echo = torch.tensor([0, 1, 0, 1])
+    image = method(kspace, maps, mask, echo)
+    factors = torch.tensor([1e-3, 4j, 5, -2j], dtype=torch.complex128)
+    found = method(factors[:, None, None, None] * kspace, maps, mask, echo)
+    assert relative(found, factors[:, None, None] * image) < 1e-10
+    order = [1, 0, 3, 2]
+    assert relative(method(kspace[order], maps[order], mask[order], echo), image[order]) < 1e-10
+
+
+def test_echoes_that_do_not_stand_together_are_refused(problem):
+    given = problem(PLANE, batch=3)
+    with pytest.raises(ValueError, match=r"stand one after the other, slice by slice; got \[0, 0, 1\]"):
+        disturbed(joint_echoes=True)(*given.inputs[:3], torch.tensor([0, 0, 1]))
+
+
 def test_noise_level_is_that_of_the_outer_samples():
     kspace = 10 * torch.randn(2, 4, 64, 64, dtype=torch.complex128)
     mask = torch.rand(2, 64, 64) < 0.5
@@ -145,13 +223,15 @@ def test_a_slice_without_samples_is_black(problem):
     assert torch.equal(image, torch.zeros_like(image))
 
 
-def test_gradients(problem):
-    given = problem((6, 4), coils=2, batch=1)
-    method = disturbed((6, 4), iterations=2, patch=2)
+@pytest.mark.parametrize("joint", [False, True])
+def test_gradients(problem, joint):
+    given = problem((6, 4), coils=2, batch=1 + joint)
+    method = disturbed((6, 4), iterations=2, patch=2, joint_echoes=joint)
+    inputs = *given.inputs[:3], torch.arange(1 + joint)
     names, values = zip(*method.named_parameters(), strict=True)
 
     def image(*parameters):
-        found = torch.func.functional_call(method, dict(zip(names, parameters, strict=True)), given.inputs)
+        found = torch.func.functional_call(method, dict(zip(names, parameters, strict=True)), inputs)
         return torch.view_as_real(found)
 
     assert torch.autograd.gradcheck(image, values)

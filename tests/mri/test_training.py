@@ -174,13 +174,13 @@ def test_manifest_names_scans_and_kind_of_data(knees, workplace):
 
 def test_chosen_slices_cover_the_volume_and_keep_their_echoes(knees):
     slices = SliceDataset(Source(knees).scans("train"))
-    chosen = [slices.items[index] for index in evenly(slices, 6).indices]
+    chosen = [slices.items[index] for index in evenly(slices, 6, together=False).indices]
     assert [(scan.scan_id, place) for scan, place, _ in chosen[::2]] == [
         (s.scan_id, p) for s, p, _ in chosen[1::2]
     ]
     assert {echo for _, _, echo in chosen} == {0, 1}
     assert sorted({place for _, place, _ in chosen}) == [3, 9]
-    assert evenly(slices, None) is slices
+    assert evenly(slices, None, together=False).indices == list(range(len(slices)))
 
 
 def test_one_budget_of_samples_gives_fewer_epochs_to_more_scans(knees, workplace):

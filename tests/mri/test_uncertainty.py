@@ -45,12 +45,12 @@ def test_spread_of_a_linear_reconstruction_is_its_jackknife(knees):
     scan = Source(knees).scans("val")[0]
     mask = evaluation_masks([scan], 2.0, "random")[scan.scan_id]
     predictor = Predictor(Sense((32, 24)))
-    found = spread(predictor, scan, 0, mask, [5])
+    found = spread(predictor, scan, mask, [5])[0]
     assert found.shape == (1, 32, 24)
     from data.masks.pool import stable_seed
 
     seed = stable_seed(scan.scan_id, "parts")
-    images = np.stack([np.abs(predictor.reconstruct(scan, 0, one, [5])[0]) for one in parts(mask, seed)])
+    images = np.stack([np.abs(predictor.reconstruct(scan, one, [5])[0, 0]) for one in parts(mask, seed)])
     variance = (PARTS - 1) / PARTS * ((images - images.mean(0)) ** 2).sum(0)
     middle = variance[14:19, 10:15].mean() ** 0.5  # the window of 5 x 5 around (16, 12)
     assert found[0, 16, 12] == pytest.approx(middle, rel=1e-3)

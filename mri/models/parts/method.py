@@ -50,6 +50,9 @@ class Method(nn.Module, ABC):
     """Values of what is chosen on the training scans before anything is learned; mostly none."""
     chosen_per_echo: bool = False
     """Whether each echo has a choice of its own."""
+    joins_echoes: bool = False
+    """Whether what it finds in one echo of a slice helps the others: batches then hold all echoes of a slice, one after
+    the other."""
     not_in_pairs_because: str | None = "it is written for complex tensors alone"
     """Why it has no form in real arithmetic; None where `forward` takes pairs, too."""
     density: Tensor
@@ -160,6 +163,21 @@ class Tunable(Method):
                 state_dict[prefix + name] = stored = stored.reshape(-1)
                 setattr(self, name, kept.new_zeros(len(stored)))
         super()._load_from_state_dict(state_dict, prefix, *others)
+
+
+def echoes_together(echo: Tensor) -> int:
+    """How many echoes of each slice a batch holds, one after the other; `echo` (batch,) are their numbers.
+
+    >>> echoes_together(torch.tensor([0, 1, 0, 1])), echoes_together(torch.tensor([1, 1]))
+    (2, 1)
+    """
+    numbers = echo.unique()
+    count = len(numbers)
+    if len(echo) % count or not (echo.view(-1, count) == numbers).all():
+        raise ValueError(
+            f"echoes that are reconstructed together stand one after the other, slice by slice; got {echo.tolist()}."
+        )
+    return count
 
 
 def sense_flops(plane: tuple[int, int], coils: int) -> int:
