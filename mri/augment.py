@@ -12,7 +12,7 @@ def shifted(
     """Move the field of view of each slice by whole voxels, up to `share` of it: a linear phase in k-space.
 
     kspace and maps are (batch, coils, ky, kz), target (batch, ky, kz). What leaves on one side comes in on the
-    other, which is exactly what the phase does. So many slices one after the other, the echoes of one, move `alike`.
+    other, which is exactly what the phase does. Every `alike` consecutive slices, the echoes of one, move together.
     """
     phase = torch.ones((), dtype=kspace.dtype, device=kspace.device)
     rows = torch.arange(len(kspace), device=kspace.device)

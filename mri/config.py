@@ -104,8 +104,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
     scan: str | None = None
     """With --supervision zero-shot: the scan to be reconstructed, of whatever split."""
     samples: int | None = None
-    """One budget whatever the number of scans: slices seen in the whole run. The number of epochs follows from it,
-    and --epochs does nothing."""
+    """One budget whatever the number of scans: slices seen in the whole run, with --joint-echoes each with all its
+    echoes. The number of epochs follows from it, and --epochs does nothing."""
     minutes: float | None = None
     """Train for about this long: epochs and their steps follow from the time that a few steps take, instead of from
     --samples and --epochs."""

@@ -13,7 +13,7 @@ from lab.experiment import Experiment
 from mri.augment import flipped, noisier, shifted, turned
 from mri.config import Loss, TrainConfig
 from mri.losses import penalty, slice_ssim
-from mri.models.parts.method import Method, echoes_together
+from mri.models.parts.method import Method, echoes_per_slice
 
 
 class Reconstruction(Experiment):
@@ -55,8 +55,8 @@ class Reconstruction(Experiment):
         return penalty(cast(Loss, self.config.loss), image, target, self.config.similarity)
 
     def alike(self, batch: Slice) -> int:
-        """Slices of a batch that must move together: the echoes that are reconstructed together."""
-        return echoes_together(cast(Tensor, batch.echo)) if self.model.joins_echoes else 1
+        """How many consecutive slices of a batch move together: the echoes that are reconstructed together."""
+        return echoes_per_slice(cast(Tensor, batch.echo)) if self.model.joins_echoes else 1
 
     def scores(self, batch: Slice) -> dict[str, Tensor]:
         masks = [self.validation_masks[scan_id] for scan_id in batch.scan_id]

@@ -54,17 +54,17 @@ def _reconstructions(chosen: Sequence[Result], scan: Scan, kind: Kind, folder: P
     acc = chosen[0].acc
     mask = evaluation_masks([scan], acc, kind)[scan.scan_id]
     metric, aspect = next(iter(METRICS)), scan.voxel_spacing[1] / scan.voxel_spacing[2]
-    predictors = [result.predictor(scan) for result in chosen]
+    wholes = [target(scan, echo) for echo in range(scan.num_echoes)]
+    indices = [_liveliest(whole) for whole in wholes]
+    volumes = [result.predictor(scan).reconstruct(scan, mask, indices) for result in chosen]
     paths = []
-    for echo in range(scan.num_echoes):
-        whole = target(scan, echo)
-        index = _liveliest(whole)
+    for echo, (whole, index) in enumerate(zip(wholes, indices, strict=True)):
         images = {}
-        for result, predictor in zip(chosen, predictors, strict=True):
+        for result, made in zip(chosen, volumes, strict=True):
             trained = f" (N = {result.num_train})" if result.num_train else ""
             score = result.values(metric, echo + 1)[scan.scan_id]
             name = f"{MODELS[result.model].shown}{trained}\n{METRICS[metric].shown(score)}"
-            images[name] = predictor.reconstruct(scan, mask, [index])[echo, 0]
+            images[name] = made[echo, echo]  # the slice that was chosen for this echo
         title = f"{scan.scan_id}, echo {echo + 1}, acceleration {acc:g} ({data})"
         path = folder / f"reconstruction_echo{echo + 1}.png"
         paths.append(draw_reconstructions(path, whole[index], images, title, aspect))

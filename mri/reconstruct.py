@@ -41,7 +41,7 @@ def reconstruct(config: ReconstructConfig) -> None:
     if config.uncertainty:
         _check_uncertainty(config, scan, predictor)
     slices = _slices(config, scan)
-    _require_memory(scan, len(slices))
+    _require_memory(scan, len(slices), config.uncertainty)
     images = _volumes(predictor, scan, mask, slices)
     name, first = predictor.header["model"], slices[0]
     path = write_volume(config.out, np.moveaxis(images, 0, -1), scan, config.part, first=first, what=name)
@@ -122,13 +122,15 @@ def _slices(config: ReconstructConfig, scan: "Scan") -> range:
     return chosen
 
 
-def _require_memory(scan: "Scan", slices: int) -> None:
-    """Images twice over (they are stacked), and a portion of slices with all coils some six times."""
+def _require_memory(scan: "Scan", slices: int, uncertainty: bool) -> None:
+    """Images, twice over while they are written, a portion of slices with all coils some six times, and for the
+    uncertainty two sums over its reconstructions."""
     from lab.memory import require
     from mri.predictor import SLICES_AT_ONCE
 
     points = scan.matrix_shape[1] * scan.matrix_shape[2]
-    needed = 8 * points * (3 * slices * scan.num_echoes + 6 * SLICES_AT_ONCE * scan.num_coils)
+    volumes = (6 if uncertainty else 3) * slices * scan.num_echoes
+    needed = 8 * points * (volumes + 6 * SLICES_AT_ONCE * scan.num_coils)
     half = max(1, slices // 2)
     require(needed, f"reconstructing {slices} slices", f"reconstruct in parts, as with --slices 0:{half}")
 

@@ -68,13 +68,14 @@ class SelfSupervised(Reconstruction):
 
     def loss(self, batch: Slice) -> Tensor:
         mask, reserved, density = self._of(batch)
+        alike = self.alike(batch)  # echoes that are reconstructed together are split alike, too
         mask = mask & ~reserved
         # Where something was reserved, what is left to train on is rarer.
         rarer = density * (1 - RESERVED * (1 - density))
         density = torch.where(reserved.flatten(1).any(1)[:, None, None], rarer, density)
         kspace, maps, unused = acquired(batch, mask)
         if self.config.shift:
-            kspace, maps, unused = shifted(kspace, maps, unused, self.config.shift, self.alike(batch))
+            kspace, maps, unused = shifted(kspace, maps, unused, self.config.shift, alike)
         if self.config.turn:
             kspace, unused = turned(kspace, unused)
         if self.config.flip:
@@ -82,7 +83,8 @@ class SelfSupervised(Reconstruction):
         region = torch.ones_like(mask)
         if self.model.any_plane and torch.rand(()) < 0.5:
             kspace, maps, mask, density, region = coarser(kspace, maps, mask, density)
-        given, weights = split(mask, density, HELD_BACK, region)
+        parts = split(mask[::alike], density[::alike], HELD_BACK, region[::alike])
+        given, weights = (part.repeat_interleave(alike, 0) for part in parts)
         samples = sample(kspace, given)
         if self.config.noise:
             samples = sample(noisier(samples, given, self.config.noise), given)

@@ -38,6 +38,10 @@ def train(config: TrainConfig) -> dict[str, float]:
     source = find_source(config)
     data = samples(config, source)
     scans = [*data.train_scans, *data.validation_scans]
+    if config.echoes_together and max(scan.num_echoes for scan in data.train_scans) == 1:
+        raise UserError(
+            "--joint-echoes needs scans with several echoes; the training scans have one. Leave it out."
+        )
     for acc in {config.acc, *config.training_accs}:
         for grid in {scan.acquired_grid for scan in scans}:
             MaskSpec(config.mask, grid, acc)  # refused before there is a run
@@ -49,6 +53,7 @@ def train(config: TrainConfig) -> dict[str, float]:
         masks = training_masks(scans, config.training_accs, config.mask, config.masks)
         usual = next(scan for scan in scans if scan.matrix_shape[1:] == planes[0])
         method = build(config.model, planes[0], density(masks[usual.scan_id]), **config.options)
+        assert method.joins_echoes == config.echoes_together  # or batches would not be what the method takes
         if len(planes) > 1 and not method.any_plane:
             raise UserError(
                 f"{config.model} with these options takes slices of one size, but the scans have {words_for(planes)}; "

@@ -65,14 +65,18 @@ def spread(
     """sigma of the magnitude (echoes, slices, ky, kz): the jackknife's standard error, smoothed within the slices."""
     from scipy.ndimage import uniform_filter
 
-    total: Any = 0.0
-    squares: Any = 0.0
+    count = scan.num_slices if slices is None else len(slices)
+    total, squares = np.zeros((2, scan.num_echoes, count, *scan.matrix_shape[1:]))
     for left in parts(mask, stable_seed(scan.scan_id, "parts")):
-        magnitude = np.abs(predictor.reconstruct(scan, left, slices, advance)).astype(np.float64)
-        total, squares = total + magnitude, squares + magnitude**2
-    variance = (PARTS - 1) * np.maximum(squares / PARTS - (total / PARTS) ** 2, 0)
-    smooth = uniform_filter(variance, (1, 1, WINDOW, WINDOW))
-    return np.sqrt(np.maximum(smooth, 0)).astype(np.float32)
+        for echo, image in enumerate(predictor.reconstruct(scan, left, slices, advance)):
+            magnitude = np.abs(image).astype(np.float64)
+            total[echo] += magnitude
+            squares[echo] += magnitude**2
+    sigma = np.empty(total.shape, np.float32)
+    for place in np.ndindex(total.shape[:2]):
+        variance = (PARTS - 1) * np.maximum(squares[place] / PARTS - (total[place] / PARTS) ** 2, 0)
+        sigma[place] = np.sqrt(np.maximum(uniform_filter(variance, WINDOW), 0))
+    return sigma
 
 
 def anatomy(image: Complex) -> NDArray[np.bool_]:

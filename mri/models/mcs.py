@@ -12,7 +12,7 @@ from data.scans.sense import Sense
 from lab.errors import UserError
 from monarch_core import Monarch, grid_dct
 from mri.models.parts.acquired import on_acquired_grid
-from mri.models.parts.method import Method, Rate, echoes_together, sense_flops
+from mri.models.parts.method import Method, Rate, echoes_per_slice, sense_flops
 from mri.models.parts.patches import PatchTransform
 
 OUTER = 4
@@ -47,7 +47,7 @@ class MonarchCS(Method):
 
     Echoes of a slice share their edges. With `joint_echoes` each adds to its energy the mean over the others of
 
-        exp(kappa_j) (n / n')^delta_j e'_j,    n = L / s and n' the noise of the echo and of the other,
+        exp(kappa_j) (n / n')^delta_j e'_j,    n = L / s: the noise of the echo, n' that of the other,
 
     so that one with little noise tells where the edges of a noisy one are. That is 126 parameters more, for any number
     of echoes.
@@ -100,13 +100,13 @@ class MonarchCS(Method):
             self.delta = nn.Parameter(torch.ones(rows[1:], dtype=dtype))
 
     def forward(self, kspace: Tensor, maps: Tensor, mask: Tensor, echo: Tensor) -> Tensor:
-        reconstruct = partial(self.reconstruct, echoes=echoes_together(echo) if self.joins_echoes else 1)
+        reconstruct = partial(self.reconstruct, echoes=echoes_per_slice(echo) if self.joins_echoes else 1)
         if self.grid == "stored":
             return reconstruct(kspace, maps, mask)
         return on_acquired_grid(reconstruct, kspace, maps, mask)
 
     def reconstruct(self, kspace: Tensor, maps: Tensor, mask: Tensor, echoes: int = 1) -> Tensor:
-        """The iterations, on the grid of what is given; so many slices one after the other are echoes of one."""
+        """The iterations, on the grid of what is given; every `echoes` consecutive slices are the echoes of one."""
         measure = Sense(maps, mask)
         zero_filled = measure.adjoint(kspace)
         # In units of s, where t = exp(theta) (L / s)^gamma.
@@ -141,8 +141,11 @@ class MonarchCS(Method):
         """
         log_t = self.theta[k] + self.gamma * noise.log()[:, None]
         energy = coefficients.square().sum(1) * (-2 * log_t).exp()[..., None]
-        energy = energy if pooling is None else pooling @ energy
-        if echoes > 1:
+        if pooling is not None:
+            energy = torch.bmm(
+                pooling.expand(len(energy), -1, -1), energy
+            )  # in half the time of a plain product
+        if self.joins_echoes:
             energy = energy + self.lent(energy, noise, echoes)
         gain = self.alpha[k, :, None] * (-self.q[k, :, None] * energy.log1p()).exp()
         return coefficients * gain[:, None]
@@ -153,7 +156,7 @@ class MonarchCS(Method):
         # exp(kappa) (n / n')^delta e' is a factor of the echo that takes times one of the echo that gives.
         ratio = self.delta * noise.log().view(-1, echoes, 1)
         given = by_slice * (-ratio).exp()[..., None]
-        others = (given.sum(1, keepdim=True) - given) / (echoes - 1)
+        others = (given.sum(1, keepdim=True) - given) / max(echoes - 1, 1)  # a single echo is lent nothing
         return (others * (self.kappa + ratio).exp()[..., None]).flatten(0, 1)
 
     def rates(self) -> list[Rate]:

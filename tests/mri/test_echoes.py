@@ -1,21 +1,27 @@
 """Echoes that are reconstructed together: how they are read, trained on, resumed and put to use."""
 
+import csv
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
+from data.knee.from_images import from_images
 from data.scans.sense import sample
 from data.scans.slices import EchoesTogether, SliceDataset, collate
 from lab.cli import run
 from lab.loader import groups_of
-from mri.config import TrainConfig
+from mri.config import EvalConfig, TrainConfig
+from mri.eval import evaluate
 from mri.experiment import drawn
+from mri.models import build
 from mri.predictor import load
-from mri.sampling import evaluation_masks
+from mri.sampling import evaluation_masks, training_masks
 from mri.sources import Source, samples
-from mri.train import train
+from mri.train import supervised, train
 
 JOINT = {
     "preset": "smoke",
@@ -97,6 +103,46 @@ def test_volumes_are_those_of_all_echoes_at_once(knees, workplace, config):
             images = predictor.method(sample(kspace / scan.scale, masks), maps, masks, torch.arange(2))
         expected = (images * scan.scale).numpy()
         assert abs(volumes[:, place] - expected).max() < 1e-5 * abs(expected).max()
+
+
+@pytest.mark.parametrize("supervision", ["full", "self"])
+def test_training_moves_and_splits_the_echoes_of_a_slice_alike(knees, config, supervision, monkeypatch):
+    config = replace(config, supervision=supervision, shift=0.4)
+    data = samples(config, Source(knees))
+    method = build("mcs", (32, 24), **config.options)
+    masks = training_masks([*data.train_scans, *data.validation_scans], [2.0], "random", 4)
+    experiment = supervised(method, config, masks, data)
+    experiment._trainer = SimpleNamespace(current_epoch=0)
+    seen = []
+    monkeypatch.setattr(method, "forward", lambda *given: seen.append(given) or given[0][:, 0])
+    experiment.loss(collate([data.train[7], data.train[3]]))
+    ((_, maps, mask, echo),) = seen
+    assert echo.tolist() == [0, 1, 0, 1]
+    for each in (maps, mask):
+        assert torch.equal(each[0::2], each[1::2])
+        assert not torch.equal(each[0], each[2])
+
+
+def test_finished_runs_are_scored_in_a_row_of_their_own(knees, workplace, config):
+    for joint in (True, False):
+        options = {"joint_echoes": joint, "iterations": 2}
+        train(replace(config, name=f"joint-{joint}", epochs=1, options=options))
+    evaluate(EvalConfig(figures=False, threads=1))
+    with Path("runs/mri/results/acceleration.csv").open() as file:
+        assert {row["method"] for row in csv.DictReader(file)} == {"sense", "mcs", "mcs, joint echoes"}
+
+
+def test_scans_with_one_echo_are_refused(workplace, capsys):
+    planes = np.random.default_rng(0).random((9, 40, 32))
+    np.savez("slices.npz", x=planes)
+    assert (
+        run("python -m data.knee", {"from-images": from_images}, ["from-images", "slices.npz", "--out", "d"])
+        == 0
+    )
+    words = ["--preset", "smoke", "--data", "d", "--model", "mcs", "--joint-echoes", "true"]
+    assert run("python -m mri.train", {"": train}, words) == 2
+    assert "needs scans with several echoes; the training scans have one" in capsys.readouterr().err
+    assert not Path("runs").exists()
 
 
 def test_one_echo_alone_is_refused(knees, workplace, capsys):

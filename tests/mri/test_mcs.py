@@ -93,12 +93,24 @@ def test_shrinkage_keeps_the_phase_and_takes_less_of_what_is_large(shrinkage):
     assert torch.allclose(removed, expected)
 
 
-def test_pooling_starts_near_the_identity_and_never_takes_energy_away():
+def test_pooling_starts_near_the_identity():
     start = MonarchCS(PLANE, dtype=torch.float64).pooling.to_dense().square()
     row, column = torch.arange(64) // 8, torch.arange(64) % 8
     distance = (row[:, None] != row).int() + (column[:, None] != column).int()
     assert torch.allclose(start, torch.tensor(0.01, dtype=torch.float64) ** distance)
-    assert (disturbed().pooling.to_dense().square() >= 0).all()
+
+
+def test_a_larger_neighbour_never_makes_a_coefficient_shrink_more():
+    method, noise = MonarchCS(PLANE, dtype=torch.float64), torch.ones(1, dtype=torch.float64)
+    with torch.no_grad():
+        method.pooling.R += torch.randn_like(method.pooling.R)  # of either sign
+    squares = method.pooling.to_dense()[1:, 1:].square()
+    z = torch.randn(1, 2, 63, 1, dtype=torch.float64)
+    louder = z.clone()
+    louder[:, :, 20] *= 10
+    before, after = (method.shrinkage(0, each, noise, squares) / each for each in (z, louder))
+    assert (after <= before).all()
+    assert (after < before).sum() > 60
 
 
 def test_a_coefficient_is_judged_by_the_pooled_energy_of_its_patch():

@@ -165,10 +165,10 @@ class Tunable(Method):
         super()._load_from_state_dict(state_dict, prefix, *others)
 
 
-def echoes_together(echo: Tensor) -> int:
+def echoes_per_slice(echo: Tensor) -> int:
     """How many echoes of each slice a batch holds, one after the other; `echo` (batch,) are their numbers.
 
-    >>> echoes_together(torch.tensor([0, 1, 0, 1])), echoes_together(torch.tensor([1, 1]))
+    >>> echoes_per_slice(torch.tensor([0, 1, 0, 1])), echoes_per_slice(torch.tensor([1, 1]))
     (2, 1)
     """
     numbers = echo.unique()
