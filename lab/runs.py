@@ -159,8 +159,13 @@ def _differences(
     words = []
     # Where a column has an option's value (a viscosity), its data differs from that of the other columns.
     beside = [identity for identity in rivals if all(identity.get(key) == mine.get(key) for key in apart)]
+    # A row counts once, however many columns, or scans of --supervision zero-shot, it was trained for.
+    once = {
+        json.dumps({key: each[key] for key in sorted(each.keys() - apart)}, default=str): each
+        for each in rivals
+    }
     for key in dict.fromkeys(key for identity in rivals for key in identity):
-        values = [identity.get(key) for identity in (beside if key == "data" else rivals)]
+        values = [identity.get(key) for identity in (beside if key == "data" else once.values())]
         counts = Counter(map(str, values))
         if len(counts) == 1 or key in apart:
             continue

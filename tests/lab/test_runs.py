@@ -37,6 +37,12 @@ def test_the_commonest_value_goes_without_saying():
     assert labels(*runs) == ["monarch", "monarch, blocks 4", "monarch, lr 0.001"]
 
 
+def test_a_row_counts_once_in_how_many_columns_it_may_stand():
+    runs = [made(lr=0.5, num_train=count) for count in (3, 4, 5)] + [made(lr=1e-3), made(lr=1e-3, blocks=2)]
+    found = {row.label for row in rows(runs, TrainConfig, apart=("num_train",))}
+    assert found == {"monarch, lr 0.5", "monarch", "monarch, blocks 2"}
+
+
 def test_labels_tell_all_rows_apart():
     runs = [
         made(lr=lr, flip=flip, blocks=b) for lr in (0.1, 0.2) for flip in (True, False) for b in (None, 2)
