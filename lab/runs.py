@@ -6,6 +6,7 @@ list of options that count.
 """
 
 import csv
+import gc
 import json
 import typing
 from collections import Counter
@@ -205,6 +206,7 @@ def train_missing(wanted: Sequence[C], train: Callable[[C], Any]) -> list[Finish
         if not finished:
             with continued_by(command):
                 train(config)
+            gc.collect()  # a training ends in cycles that hold its data: gigabytes, after a few runs
     names = {config.name for config in wanted}
     return [run for run in finished_runs(type(wanted[0])) if run.name in names]
 

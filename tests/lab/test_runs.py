@@ -1,5 +1,6 @@
 """Which runs share a row of a table, and what the rows are called."""
 
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from lab.config import defaults
 from lab.demo.config import TrainConfig
 from lab.errors import UserError
 from lab.files import write_json, write_text
-from lab.runs import FinishedRun, Row, finished_runs, rows
+from lab.runs import FinishedRun, Row, finished_runs, rows, train_missing
 
 
 def made(folder: str = "run", fingerprint: str = "f", **changed: Any) -> FinishedRun:
@@ -74,6 +75,26 @@ def test_of_equal_runs_the_last_counts_and_that_is_said(capsys):
 
 def test_rows_follow_the_order_of_the_registry():
     assert labels(made(model="dense"), made(model="monarch")) == ["monarch", "dense"]
+
+
+def test_what_a_training_held_is_gone_before_the_next_one_begins(tmp_path, monkeypatch):
+    monkeypatch.setenv("MONARCH_RUNS", str(tmp_path))
+    held: list[weakref.ref[Any]] = []
+
+    class Data:
+        """What a trainer and its callbacks hold, and each other."""
+
+    def train(config: TrainConfig) -> None:
+        assert [each() for each in held] == [None] * len(held)
+        data = Data()
+        data.itself = data
+        held.append(weakref.ref(data))
+        folder = tmp_path / config.app / str(config.name)
+        write_json(folder / "manifest.json", {"status": "finished"})
+        write_text(folder / "config.yaml", yaml.safe_dump({"model": config.model, "seed": config.seed}))
+
+    assert len(train_missing([TrainConfig(name="a"), TrainConfig(name="b", seed=1)], train)) == 2
+    assert len(held) == 2
 
 
 @pytest.mark.parametrize("value", [None, 0])
