@@ -12,7 +12,7 @@ from lab.config import ExperimentConfig, ExportOptions, settle
 from lab.errors import UserError
 from lab.registry import Registry
 from pde.models import MODELS, check_geometry, comparison
-from pde.models.options import FILTER, designed
+from pde.models.options import designed
 from pde.problems import DEFAULT, OWN, PROBLEMS, Problem, ProblemName, own_problem
 
 if TYPE_CHECKING:
@@ -143,12 +143,12 @@ class TrainConfig(DataOptions, ExperimentConfig):
         if self.symmetries and not problem.symmetries:
             raise UserError(f"--symmetries: none are known for {self.problem}; leave the option out.")
         if not self.every_model:
+            filter = self.options.get("filter")
             settle(self, options=designed(self.options, problem.design))
             check_geometry(self.model, self.options, problem.geometry)
             if self.options.get("transport") and problem.static:
                 raise UserError(f"--transport: nothing is carried in {self.problem}; leave the option out.")
-            filter = self.options.get("filter", FILTER.default)
-            if filter != FILTER.default and not self.options["transport"]:
+            if filter not in (None, problem.design.get("filter")) and not self.options["transport"]:
                 raise UserError(f"--filter {filter} is for fields that are carried: add --transport true.")
 
     @classmethod

@@ -57,10 +57,11 @@ TRANSPORT = Option(
 )
 FILTER = Option(
     "filter",
-    Filter,
-    "diagonal",
-    "With --transport: what the field passes before it is carried. A learned multiplier per frequency (diagonal), or "
-    "that between transforms that learn too, a matrix along x for each frequency of y (monarch).",
+    Filter | None,
+    None,
+    "With --transport: what the field passes before it is carried. Nothing, a learned multiplier per frequency "
+    "(diagonal), or that between transforms that learn too, a matrix along x for each frequency of y (monarch); what "
+    "suits the problem when not given.",
 )
 SURROUNDINGS = (COORDINATES, TRANSPORT, FILTER)
 PUBLISHED = (COORDINATES, TRANSPORT.with_default(False), FILTER)

@@ -97,6 +97,7 @@ def test_what_does_not_fit_together_is_refused(options, sentence):
             [],
             {
                 "transport": True,
+                "filter": "diagonal",
                 "coordinates": "diagonal",
                 "shear": True,
                 "form": "per-frequency",
@@ -111,7 +112,10 @@ def test_what_does_not_fit_together_is_refused(options, sentence):
         (["--twin", "ffno"], {"form": "separable", "shear": False, "modes_y": None, "transport": True}),
         (["--model", "fno"], {"transport": False, "coordinates": "diagonal"}),
         (["--problem", "darcy"], {"transport": None, "coordinates": "geometry", "form": None}),
-        (["--problem", "shallow-water"], {"transport": True, "coordinates": "geometry", "shear": None}),
+        (["--problem", "shallow-water"], {"transport": False, "coordinates": "geometry", "shear": None}),
+        (["--problem", "shallow-water", "--transport", "true"], {"transport": True, "filter": "none"}),
+        (["--problem", "burgers-walls"], {"transport": True, "filter": "none", "coordinates": "geometry"}),
+        (["--problem", "burgers-walls", "--filter", "monarch"], {"transport": True, "filter": "monarch"}),
     ],
 )
 def test_what_is_left_open_suits_the_problem_and_what_is_chosen_stays(words, settled):
