@@ -248,7 +248,10 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
         found["coordinates"] = Coordinates(options["coordinates"] or "plain", geometry)
         found["coordinates"].on(*grid.resolution)
     if "transport" in options:
-        around = {"filter": options["filter"] or "diagonal", "sheared": bool(options.get("shear"))}
+        around: dict[str, Any] = {
+            "filter": options["filter"] or "diagonal",
+            "sheared": bool(options.get("shear")),
+        }
         carries = options["transport"]
         found["transport"] = Transport(grid.resolution, geometry, fields, **around) if carries else None
     if "shear" in options:
