@@ -160,7 +160,7 @@ def _differences(
     words = []
     # Where a column has an option's value (a viscosity), its data differs from that of the other columns.
     beside = [identity for identity in rivals if all(identity.get(key) == mine.get(key) for key in apart)]
-    # A row counts once, however many columns, or scans of --supervision zero-shot, it was trained for.
+    # A row counts once, however many values of the options in columns it was trained with.
     once = {
         json.dumps({key: each[key] for key in sorted(each.keys() - apart)}, default=str): each
         for each in rivals

@@ -53,7 +53,7 @@ class Permutation(_Reordering):
 
 
 class _Reordered(torch.autograd.Function):
-    """x[..., index] by `gather`, on a CPU several times as fast as `index_select` or `scatter_` along a last axis.
+    """x[..., index] by `gather`, on a CPU up to several times as fast as `index_select` or `scatter_`.
 
     Autograd would go back by adding up what meets in a place; a permutation goes back as it came.
     """

@@ -160,7 +160,10 @@ class MonarchCS(Method):
 
     def rates(self) -> list[Rate]:
         """With --lr 1e-3: 1e-2 for the matrices, 5e-2 for what makes the thresholds, 2.5e-2 for the other scalars."""
-        matrices = [*self.transform.parameters(), *(self.pooling.parameters() if self.pooling else ())]
+        matrices = [
+            *self.transform.parameters(),
+            *(() if self.pooling is None else self.pooling.parameters()),
+        ]
         joint = [self.kappa, self.delta] if self.joins_echoes else []
         return [
             Rate(10.0, matrices),

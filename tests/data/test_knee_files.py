@@ -34,7 +34,7 @@ PROJECTIONS = {
     "maps": [0.078129 - 0.012286j, 0.000266 + 0.004176j, 0.002417 - 0.001273j],
     "target": [2.054191 + 2.270398j, 0.01283 - 0.009573j, -0.004587 - 0.009251j],
 }
-"""Of the arrays of a knee, on three waves; where maps end, other processors round otherwise."""
+"""Projections of a knee's arrays onto three waves; processors round differently at the edge of the maps."""
 HASHES = {"kspace": "78e5bb5fe0c8fc9e", "maps": "7ca75d5dfcdce8ae", "target": "d4081a6ec0612072"}
 
 

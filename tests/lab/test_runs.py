@@ -38,7 +38,7 @@ def test_the_commonest_value_goes_without_saying():
     assert labels(*runs) == ["monarch", "monarch, blocks 4", "monarch, lr 0.001"]
 
 
-def test_a_row_counts_once_in_how_many_columns_it_may_stand():
+def test_a_row_counts_once_in_however_many_columns_it_stands():
     runs = [made(lr=0.5, num_train=count) for count in (3, 4, 5)] + [made(lr=1e-3), made(lr=1e-3, blocks=2)]
     found = {row.label for row in rows(runs, TrainConfig, apart=("num_train",))}
     assert found == {"monarch, lr 0.5", "monarch", "monarch, blocks 2"}
