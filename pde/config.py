@@ -143,13 +143,16 @@ class TrainConfig(DataOptions, ExperimentConfig):
         if self.symmetries and not problem.symmetries:
             raise UserError(f"--symmetries: none are known for {self.problem}; leave the option out.")
         if not self.every_model:
-            filter = self.options.get("filter")
+            chosen = {key: self.options.get(key) for key in ("filter", "parity")}
             settle(self, options=designed(self.options, problem.design))
             check_geometry(self.model, self.options, problem.geometry)
             if self.options.get("transport") and problem.static:
                 raise UserError(f"--transport: nothing is carried in {self.problem}; leave the option out.")
-            if filter not in (None, problem.design.get("filter")) and not self.options["transport"]:
-                raise UserError(f"--filter {filter} is for fields that are carried: add --transport true.")
+            for key, value in chosen.items():
+                if value not in (None, problem.design.get(key)) and not self.options["transport"]:
+                    raise UserError(
+                        f"{flag(key)} {value} is for fields that are carried: add --transport true."
+                    )
 
     @classmethod
     def presumed(cls, asked: Callable[[str], str | None]) -> dict[str, Any]:

@@ -170,5 +170,13 @@ def make_training(
     frames = given.shape[3] + wanted.shape[3]
     if first > frames - 2:
         raise UserError(f"--first-frame {first}: there are {frames} frames, and a step needs two.")
-    forecaster.normalise_like(partial(samples.trajectories, first))
+    forecaster.normalise_like(partial(samples.trajectories, first), _odd_fields(config, fields))
     return Markov(forecaster, config, grid, meaning), samples.steps(first)
+
+
+def _odd_fields(config: TrainConfig, fields: int) -> list[int]:
+    """Fields that the training sees with either sign, or whose zero means something: they are zero on walls."""
+    if config.options.get("parity") == "odd":
+        return list(range(fields))
+    symmetries = config.about.symmetries if config.symmetries else ()
+    return sorted({field for symmetry in symmetries for field in symmetry.odd})

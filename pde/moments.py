@@ -1,6 +1,6 @@
 """Mean, spread and extremes of fields, all samples at once or one after another."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,8 +16,10 @@ class Moments(NamedTuple):
     high: Tensor
 
 
-def moments(pieces: Iterable[Tensor]) -> Moments:
+def moments(pieces: Iterable[Tensor], odd: Sequence[int] = ()) -> Moments:
     """Those of all pieces (..., field) together, which pass one by one.
+
+    Of a field that is `odd` the opposite of every value counts as well: it has no mean.
 
     >>> x = torch.randn(6, 5, 3) + 100
     >>> found = moments(x.split(2))
@@ -33,11 +35,17 @@ def moments(pieces: Iterable[Tensor]) -> Moments:
         count, sums = count + len(values), sums + (values - about).sum(0)
         squares = squares + (values - about).square().sum(0)
         ends.append(extremes(piece))
-    mean = (about + sums / count).float()
-    std = spread(((squares - sums**2 / count) / max(count - 1, 1)).clamp(min=0).sqrt().float())
+    mean, variance = about + sums / count, (squares - sums**2 / count) / max(count - 1, 1)
     low, high = (torch.stack(each) for each in zip(*ends, strict=True))
+    low, high = low.amin(0), high.amax(0)
+    for field in odd:
+        variance[field] += mean[field] ** 2
+        mean[field] = 0.0
+        high[field] = torch.maximum(high[field], -low[field])
+        low[field] = -high[field]
+    mean, std = mean.float(), spread(variance.clamp(min=0).sqrt().float())
     one = len(mean) == 1
-    return Moments(mean[0] if one else mean, std[0] if one else std, low.amin(0), high.amax(0))
+    return Moments(mean[0] if one else mean, std[0] if one else std, low, high)
 
 
 def extremes(values: Tensor) -> tuple[Tensor, Tensor]:

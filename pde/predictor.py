@@ -154,15 +154,18 @@ class Forecaster(Predictor):
         ours = self.mean.view(-1), self.std.view(-1)
         return torch.cat((ours[0], self.constant_mean)), torch.cat((ours[1], self.constant_std))
 
-    def normalise_like(self, trajectories: Tensor | Callable[[], Iterable[Tensor]]) -> None:
+    def normalise_like(
+        self, trajectories: Tensor | Callable[[], Iterable[Tensor]], odd: Sequence[int] = ()
+    ) -> None:
         """Take mean and spread of each field, and of its changes, from (sample, row, column, frame, field).
 
         All samples at once, or a function that goes through them, some at a time: once for the fields and once for
-        their changes.
+        their changes. Fields that are `odd` have no mean.
         """
         pieces = (lambda: [trajectories]) if isinstance(trajectories, Tensor) else trajectories
-        self.mean, self.std, self.low, self.high = moments(pieces())
-        self.change = moments(each[..., 1:, :] - each[..., :-1, :] for each in pieces()).std
+        self.mean, self.std, self.low, self.high = moments(pieces(), odd)
+        changes = (each[..., 1:, :] - each[..., :-1, :] for each in pieces())
+        self.change = moments(changes, odd).std
 
     def normalise_constants(self, constants: Tensor | Iterable[Tensor]) -> None:
         """Take mean and spread of each constant from (..., constant), all at once or some at a time."""

@@ -177,6 +177,9 @@ def check_geometry(name: str, options: Mapping[str, Any], geometry: Geometry) ->
         raise UserError(
             f"{diagonal} works along x + y of a box that is periodic both ways; here is {geometry}."
         )
+    walls = isinstance(geometry, Box) and any(geometry.bounded)
+    if options.get("parity") is not None and not walls:
+        raise UserError(f"--parity {options['parity']} is for fields between walls; here is {geometry}.")
     if padding is not None and not any(geometry.bounded):
         raise UserError(
             f"--padding {padding:g}: the domain is periodic in both directions, there is nothing to pad."
@@ -218,7 +221,8 @@ def build(name: str, in_channels: int, grid: "Grid | Resolution", fields: int = 
     check_geometry(name, chosen, grid.geometry)
     make = MODELS[name].load()
     arguments = chosen | _of_grid(grid, fields, chosen)
-    arguments.pop("filter", None)  # is part of the transport
+    for part_of_transport in ("filter", "parity"):
+        arguments.pop(part_of_transport, None)
     try:
         model: Model = make(in_channels, grid.resolution, fields, **arguments)
     except (ValueError, TypeError) as error:
@@ -250,6 +254,7 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
     if "transport" in options:
         around: dict[str, Any] = {
             "filter": options["filter"] or "diagonal",
+            "parity": options["parity"] or "even",
             "sheared": bool(options.get("shear")),
         }
         carries = options["transport"]

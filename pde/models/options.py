@@ -11,6 +11,7 @@ from lab.registry import Option
 
 Learn = Literal["fixed", "matrix", "monarch", "per-frequency", "per-point"]
 Filter = Literal["none", "diagonal", "monarch"]
+Parity = Literal["even", "odd"]
 
 WIDTH = Option("width", int, 20, "Channels.", at_least=1)
 MODES = Option("modes", int, 12, "Kept frequencies per axis.", at_least=1)
@@ -63,8 +64,15 @@ FILTER = Option(
     "(diagonal), or that between transforms that learn too, a matrix along x for each frequency of y (monarch); what "
     "suits the problem when not given.",
 )
-SURROUNDINGS = (COORDINATES, TRANSPORT, FILTER)
-PUBLISHED = (COORDINATES, TRANSPORT.with_default(False), FILTER)
+PARITY = Option(
+    "parity",
+    Parity | None,
+    None,
+    "With --transport, between walls: how fields go on beyond a wall. As in a mirror (even), or with the opposite sign "
+    "(odd), which suits fields that are zero on the walls; what suits the problem when not given.",
+)
+SURROUNDINGS = (COORDINATES, TRANSPORT, FILTER, PARITY)
+PUBLISHED = (COORDINATES, TRANSPORT.with_default(False), FILTER, PARITY)
 """Those of operators that were published without transport, and have it where it is asked for."""
 TRANSFORMS = (
     Option(

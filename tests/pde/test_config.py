@@ -41,6 +41,13 @@ def test_filters_belong_to_transport():
         TrainConfig(options=options)
 
 
+def test_parity_belongs_to_fields_that_are_carried_between_walls():
+    with pytest.raises(UserError, match="--parity odd is for fields between walls"):
+        TrainConfig(options={"parity": "odd"})
+    with pytest.raises(UserError, match="--parity even is for fields that are carried"):
+        TrainConfig(problem="burgers-walls", options={"transport": False, "parity": "even"})
+
+
 def test_presets_of_the_default_problem_stay_in_their_place():
     by_name = cli.parse(TrainConfig, ["--problem", "navier-stokes", "--preset", "laptop"], prog="x")
     assert by_name == cli.parse(TrainConfig, ["--preset", "laptop"], prog="x")
@@ -114,7 +121,7 @@ def test_what_does_not_fit_together_is_refused(options, sentence):
         (["--problem", "darcy"], {"transport": None, "coordinates": "geometry", "form": None}),
         (["--problem", "shallow-water"], {"transport": False, "coordinates": "geometry", "shear": None}),
         (["--problem", "shallow-water", "--transport", "true"], {"transport": True, "filter": "none"}),
-        (["--problem", "burgers-walls"], {"transport": True, "filter": "none", "coordinates": "geometry"}),
+        (["--problem", "burgers-walls"], {"transport": True, "filter": "diagonal", "parity": "odd"}),
         (["--problem", "burgers-walls", "--filter", "monarch"], {"transport": True, "filter": "monarch"}),
     ],
 )

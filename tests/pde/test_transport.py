@@ -1,4 +1,4 @@
-"""Transport against exact solutions, its filter against torch.fft, and its splines against scipy."""
+"""Transport against exact solutions, its filter against torch.fft and scipy.fft, and its splines against scipy."""
 
 from collections.abc import Iterator
 from math import pi
@@ -6,10 +6,12 @@ from math import pi
 import numpy as np
 import pytest
 import torch
+from scipy.fft import dstn, idstn
 from scipy.ndimage import map_coordinates
 from torch import Tensor
 
 from data.fields.geometry import Box, Geometry, Sphere
+from pde.models.options import Parity
 from pde.models.parts.transport import (
     MARGIN,
     REACH,
@@ -58,12 +60,15 @@ def waves(x: Tensor, y: Tensor) -> Tensor:
 # Exact solutions
 
 
+@pytest.mark.parametrize("parity", ["even", "odd"])
 @pytest.mark.parametrize(("geometry", "resolution"), GRIDS)
-def test_a_field_that_nothing_moves_stays_as_it_is(geometry: Geometry, resolution: tuple[int, int]) -> None:
+def test_a_field_that_nothing_moves_stays_as_it_is(
+    geometry: Geometry, resolution: tuple[int, int], parity: Parity
+) -> None:
     field = torch.randn(2, *resolution, 3)
     if geometry == Sphere("equiangular"):  # a pole is one point, whatever its longitude
         field[:, 0], field[:, -1] = field[:, :1, 0], field[:, -1:, 0]
-    still = Transport(resolution, geometry, fields=3)(field, torch.zeros(2, *resolution, 4))
+    still = Transport(resolution, geometry, fields=3, parity=parity)(field, torch.zeros(2, *resolution, 4))
     rounding = 1e-8 if isinstance(geometry, Sphere) else 1e-10  # roots near a pole are smoothed by TINY
     assert (still - field).abs().max() < rounding
 
@@ -190,6 +195,29 @@ def test_at_a_wall_all_that_lies_beyond_has_the_value_of_the_wall() -> None:
     assert (moved + 1).abs().max() < 1e-5
 
 
+def test_what_is_zero_on_the_walls_and_would_come_from_beyond_is_zero() -> None:
+    outward = torch.zeros(1, 12, 16, 4)
+    outward[..., 0] = outward[..., 2] = 50.0
+    moved = Transport((12, 16), WALLS, parity="odd")(torch.randn(1, 12, 16, 1), outward)
+    assert moved.abs().max() < 1e-12
+
+
+def test_near_walls_where_it_is_zero_a_field_is_carried_to_fourth_order() -> None:
+    """Mirrored, it would have a kink on the wall, and the error would be of first order there."""
+    errors = []
+    for n in (32, 64):
+        x, y = mesh(WALLS, (n, n))
+        # A shift by 1/128, from places that are all inside.
+        to_the_left = torch.zeros(1, n, n, 4)
+        to_the_left[..., 0] = to_the_left[..., 2] = -(1 / 256) / REACH
+        transport = Transport((n, n), WALLS, filter="none", parity="odd")
+        moved = transport(as_field(torch.sin(3 * pi * x) * torch.sin(pi * y)), to_the_left)
+        expected = as_field(torch.sin(3 * pi * (x - 1 / 128)) * torch.sin(pi * y))
+        errors.append(float((moved - expected)[:, : n // 4].abs().max()))
+    assert errors[0] < 1e-4
+    assert 8 < errors[0] / errors[1]  # 16 but for where between points the values are taken
+
+
 # Filter
 
 
@@ -208,19 +236,51 @@ def test_the_filter_on_the_torus_multiplies_frequencies(resolution: tuple[int, i
     assert (made - expected).norm() < 1e-10 * expected.norm()
 
 
+def test_the_filter_multiplies_sines_of_fields_that_are_zero_on_walls() -> None:
+    """With the multipliers of diffusion it is the exact solution of the heat equation between cold walls."""
+    rows, columns = resolution = (12, 16)
+    transport = Transport(resolution, WALLS, parity="odd")
+    k, m = torch.meshgrid(torch.arange(1.0, rows + 1), torch.arange(1.0, columns + 1), indexing="ij")
+    decay = torch.exp(-0.002 * pi**2 * (k**2 + m**2))
+    with (
+        torch.no_grad()
+    ):  # modes (frequency of y, of x); the sines of y are by turns real and imaginary parts
+        by_mode = (decay - 1).view(rows, columns // 2, 2).transpose(0, 1)
+        transport.filter.copy_(by_mode.reshape(-1, 1, 1, 2))
+    field = torch.randn(resolution)
+    expected = torch.from_numpy(idstn(decay.numpy() * dstn(field.numpy(), type=2), type=2))
+    made = transport(as_field(field), torch.zeros(1, *resolution, 4))[0, ..., 0]
+    assert (made - expected).norm() < 1e-10 * expected.norm()
+
+
 @pytest.mark.parametrize("finer", [True, False])
-@pytest.mark.parametrize("geometry", [TORUS, WALLS, Box("walls", "periodic"), Box("periodic", "walls")])
-def test_on_another_grid_the_filter_does_the_same_to_what_both_grids_hold(geometry: Box, finer: bool) -> None:
+@pytest.mark.parametrize(
+    ("geometry", "parity"),
+    [
+        (TORUS, "even"),
+        (WALLS, "even"),
+        (WALLS, "odd"),
+        (Box("walls", "periodic"), "even"),
+        (Box("walls", "periodic"), "odd"),
+        (Box("periodic", "walls"), "even"),
+        (Box("periodic", "walls"), "odd"),
+    ],
+)
+def test_on_another_grid_the_filter_does_the_same_to_what_both_grids_hold(
+    geometry: Box, parity: Parity, finer: bool
+) -> None:
     coarse, fine = (12, 10), (36, 30)
     here, there = (coarse, fine) if finer else (fine, coarse)
-    transport = Transport(here, geometry)
+    transport = Transport(here, geometry, parity=parity)
     with torch.no_grad():
         transport.filter.normal_()
 
     def smooth(x: Tensor, y: Tensor) -> Tensor:
         functions = []
         for axis, wall in zip((x, y), geometry.bounded, strict=True):
-            if wall:
+            if wall and parity == "odd":
+                functions.append(0.7 * torch.sin(pi * axis) - torch.sin(4 * pi * axis))
+            elif wall:
                 functions.append(1 + 0.7 * torch.cos(pi * axis) - torch.cos(4 * pi * axis))
             else:
                 functions.append(1 + torch.sin(2 * pi * axis + 0.4) - 0.6 * torch.cos(4 * pi * axis))
@@ -348,6 +408,17 @@ def test_a_spline_between_walls_is_that_of_scipy() -> None:
         torch.from_numpy(mirrored)[None, None], torch.stack((row, column), -1)[None] + MARGIN
     )
     expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="reflect")
+    assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
+
+
+def test_an_odd_spline_between_walls_is_that_of_scipy_over_twice_the_domain() -> None:
+    values = torch.randn(9, 12)
+    whole = torch.cat((values, -values.flip(0)))
+    whole = torch.cat((whole, -whole.flip(1)), 1)  # a field on the torus
+    row, column = 9 * torch.rand(1, 9, 12) - 0.5, 12 * torch.rand(1, 9, 12) - 0.5
+    plane = Plane((9, 12), WALLS, "odd")
+    made = plane.sample(as_field(values), torch.stack((row, column), -1), exact=True)
+    expected = map_coordinates(whole.numpy(), [row[0].numpy(), column[0].numpy()], order=3, mode="grid-wrap")
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
 
 

@@ -27,7 +27,7 @@ from data.fields.geometry import Box, Geometry, Sphere
 from monarch_core import PlaneTransform
 from monarch_core.transforms.starts import PerAxis
 from monarch_core.transforms.tables import interpolated
-from pde.models.options import Filter
+from pde.models.options import Filter, Parity
 
 REACH = 1 / 8
 """How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
@@ -92,7 +92,11 @@ class Surface(ABC, nn.Module):
 
 
 class Plane(Surface):
-    """A box; positions are (row, column) in points. Periodic axes wrap around, at walls positions are clamped."""
+    """A box; positions are (row, column) in points. Periodic axes wrap around, at walls positions are clamped.
+
+    `parity`: whether a field goes on beyond a wall as in a mirror (even) or with the opposite sign (odd). Velocities
+    are mirrored in either case.
+    """
 
     vectors = 2
     base: Tensor
@@ -101,15 +105,15 @@ class Plane(Surface):
     spline0: Tensor
     spline1: Tensor
 
-    def __init__(self, resolution: tuple[int, int], geometry: Box) -> None:
+    def __init__(self, resolution: tuple[int, int], geometry: Box, parity: Parity = "even") -> None:
         super().__init__()
-        self.resolution, self.walls = resolution, geometry.bounded
+        self.resolution, self.walls, self.parity = resolution, geometry.bounded, parity
         rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
         self.constant("base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
         self.constant("size", torch.tensor(resolution, dtype=torch.float64))
         self.constant("around", torch.tensor([not wall for wall in self.walls], dtype=torch.float64))
         for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
-            spline = spline_between_walls(n) if wall else spline_around(2 * n) @ upsampling(n)
+            spline = spline_between_walls(n, parity) if wall else spline_around(2 * n) @ upsampling(n)
             self.constant(f"spline{axis}", spline)
 
     def points(self) -> Tensor:
@@ -133,7 +137,8 @@ class Plane(Surface):
             image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
             place = place * (1 + around)
         for axis, wall in enumerate(self.walls):
-            image = _beyond_walls(image, axis - 2) if wall else _around(image, axis - 2)
+            parity = self.parity if exact else "even"
+            image = _beyond_walls(image, axis - 2, parity) if wall else _around(image, axis - 2)
         return (spline_values if exact else bicubic_values)(image, place + MARGIN)
 
 
@@ -211,12 +216,12 @@ class Globe(Surface):
         return above - 2 + (theta - low) / (high - low)
 
 
-def surface(resolution: tuple[int, int], geometry: Geometry) -> Surface:
+def surface(resolution: tuple[int, int], geometry: Geometry, parity: Parity = "even") -> Surface:
     """The surface of a geometry."""
     if isinstance(geometry, Sphere):
         return Globe(resolution, geometry)
     assert isinstance(geometry, Box)
-    return Plane(resolution, geometry)
+    return Plane(resolution, geometry, parity)
 
 
 class Transport(nn.Module):
@@ -224,6 +229,7 @@ class Transport(nn.Module):
 
     `filter`: nothing, a multiplier per frequency, or that between transforms that learn a matrix
     along x per frequency of y. `sheared`: the transforms of a Monarch filter work in the coordinates x + y and y.
+    `parity`: how fields go on beyond walls, where the filter sees the same: cosines there, or sines.
     """
 
     VELOCITIES = 4
@@ -237,19 +243,24 @@ class Transport(nn.Module):
         *,
         filter: Filter = "diagonal",
         sheared: bool = False,
+        parity: Parity = "even",
     ) -> None:
         super().__init__()
-        self.geometry, self.surface, self.kind = geometry, surface(resolution, geometry), filter
-        # Cosines along an axis that ends, where a Fourier series would see a jump.
-        start = PerAxis(*("dct" if ends else "dft" for ends in geometry.bounded))
+        self.geometry, self.surface = geometry, surface(resolution, geometry, parity)
+        self.kind, self.parity = filter, parity
+        # Along an axis that ends a Fourier series would see a jump, and cosines of a field that is zero there a kink.
+        between_walls = "dct" if parity == "even" else "dst"
+        start = PerAxis(*(between_walls if ends else "dft" for ends in geometry.bounded))
         learns: dict[str, Any] = (
             {"learn": ("per-frequency", "fixed"), "shear": sheared} if filter == "monarch" else {}
         )
         modes = resolution[0] // 2, resolution[1] // 2
         self.transform = PlaneTransform(resolution, modes, start=start, **learns)
         # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
+        # Between walls both ways the two parts of a mode are waves of their own (`starts.RealWaves`).
+        parts = 2 if all(geometry.bounded) else 1
         self.filter = nn.Parameter(
-            torch.zeros(self.transform.num_modes, fields, 1, 1), requires_grad=filter != "none"
+            torch.zeros(self.transform.num_modes, fields, 1, parts), requires_grad=filter != "none"
         )
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
@@ -265,16 +276,18 @@ class Transport(nn.Module):
 
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
         """The same on another grid; frequencies that are new there pass the filter unchanged."""
-        fields = self.filter.shape[1]
-        new = Transport(resolution, self.geometry, fields, filter=self.kind).to(self.filter)
+        _, fields, _, parts = self.filter.shape
+        new = Transport(resolution, self.geometry, fields, filter=self.kind, parity=self.parity).to(
+            self.filter
+        )
         if self.kind == "monarch":
             new.transform, new.filter = self.transform.resampled(resolution).to(self.filter), self.filter
             return new
         (x, y), (new_x, new_y) = self.transform.modes, new.transform.modes
-        old = self.filter.detach().view(y, 2 * x, fields)
-        made = new.filter.data.view(new_y, 2 * new_x, fields)
+        old = self.filter.detach().view(y, 2 * x, fields, parts)
+        made = new.filter.data.view(new_y, 2 * new_x, fields, parts)
         along_x, along_y = min(x, new_x), min(y, new_y)
-        if self.geometry.bounded[0]:  # cosines, the smoothest first
+        if self.geometry.bounded[0]:  # cosines or sines, the smoothest first
             made[:along_y, : 2 * along_x] = old[:along_y, : 2 * along_x]
         else:  # frequencies from 0 up, then those below 0
             made[:along_y, :along_x] = old[:along_y, :along_x]
@@ -301,12 +314,15 @@ def spline_around(n: int) -> Tensor:
     return torch.linalg.inv((4 * eye + eye.roll(1, 0) + eye.roll(-1, 0)) / 6)
 
 
-def spline_between_walls(n: int) -> Tensor:
-    """The same of a function that is mirrored at walls half a point beyond its first and last point."""
+def spline_between_walls(n: int, parity: Parity = "even") -> Tensor:
+    """The same of a function that is mirrored at walls half a point beyond its first and last point.
+
+    With the parity "odd" it has the opposite sign beyond them, and so is zero there.
+    """
     eye = torch.eye(n, dtype=torch.float64)
     beside = torch.diag(torch.ones(n - 1, dtype=torch.float64), 1)
     values = 4 * eye + beside + beside.T
-    values[0, 0] = values[-1, -1] = 5
+    values[0, 0] = values[-1, -1] = 5 if parity == "even" else 3
     return torch.linalg.inv(values / 6)
 
 
@@ -365,6 +381,7 @@ def _around(image: Tensor, axis: int) -> Tensor:
     return torch.cat((image.narrow(axis, n - MARGIN, MARGIN), image, image.narrow(axis, 0, MARGIN)), axis)
 
 
-def _beyond_walls(image: Tensor, axis: int) -> Tensor:
+def _beyond_walls(image: Tensor, axis: int, parity: Parity) -> Tensor:
     before, after = image.narrow(axis, 0, MARGIN), image.narrow(axis, image.shape[axis] - MARGIN, MARGIN)
-    return torch.cat((before.flip(axis), image, after.flip(axis)), axis)
+    sign = 1 if parity == "even" else -1
+    return torch.cat((sign * before.flip(axis), image, sign * after.flip(axis)), axis)
