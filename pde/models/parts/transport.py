@@ -78,8 +78,8 @@ class Surface(ABC, nn.Module):
     def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
         """A field (batch, x, y, channel) at positions (batch, x, y, component).
 
-        `exact`: by a cubic spline, on the axes of a box that are periodic one through twice as many points, which the
-        Fourier series gives. Otherwise by cubic convolution, which is quicker.
+        `exact`: by a cubic spline, on the axes of a box one through twice as many points, which a series of waves
+        gives. Otherwise by cubic convolution, which is quicker.
         """
 
     def origins(self, velocities: Tensor) -> Tensor:
@@ -107,13 +107,13 @@ class Plane(Surface):
 
     def __init__(self, resolution: tuple[int, int], geometry: Box, parity: Parity = "even") -> None:
         super().__init__()
-        self.resolution, self.walls, self.parity = resolution, geometry.bounded, parity
+        self.resolution, self.walls = resolution, geometry.bounded
         rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
         self.constant("base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
         self.constant("size", torch.tensor(resolution, dtype=torch.float64))
         self.constant("around", torch.tensor([not wall for wall in self.walls], dtype=torch.float64))
         for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
-            spline = spline_between_walls(n, parity) if wall else spline_around(2 * n) @ upsampling(n)
+            spline = spline_between_walls(n, parity) if wall else spline_on_torus(n)
             self.constant(f"spline{axis}", spline)
 
     def points(self) -> Tensor:
@@ -135,11 +135,12 @@ class Plane(Surface):
             place = place.minimum(size - 0.5 + around)
         if exact:
             image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
-            place = place * (1 + around)
+            return spline_values(
+                image, 2 * place + (MARGIN + 1 - around)
+            )  # of twice as many, a wall is the first
         for axis, wall in enumerate(self.walls):
-            parity = self.parity if exact else "even"
-            image = _beyond_walls(image, axis - 2, parity) if wall else _around(image, axis - 2)
-        return (spline_values if exact else bicubic_values)(image, place + MARGIN)
+            image = _beyond_walls(image, axis - 2) if wall else _around(image, axis - 2)
+        return bicubic_values(image, place + MARGIN)
 
 
 class Globe(Surface):
@@ -314,16 +315,28 @@ def spline_around(n: int) -> Tensor:
     return torch.linalg.inv((4 * eye + eye.roll(1, 0) + eye.roll(-1, 0)) / 6)
 
 
-def spline_between_walls(n: int, parity: Parity = "even") -> Tensor:
-    """The same of a function that is mirrored at walls half a point beyond its first and last point.
+def spline_on_torus(n: int) -> Tensor:
+    """The coefficients on twice as many points of a periodic axis and the margins: (2 n + 2 MARGIN, n), float64."""
+    return _around(spline_around(2 * n) @ upsampling(n), 0)
 
-    With the parity "odd" it has the opposite sign beyond them, and so is zero there.
+
+def spline_between_walls(n: int, parity: Parity) -> Tensor:
+    """The same between walls half a point beyond the first and the last point: (2 n + 1 + 2 MARGIN, n), float64.
+
+    Twice as many points, both walls among them. Beyond them the function is mirrored, a cosine series; or with the
+    parity "odd" mirrored with the opposite sign, a sine series, and zero on the walls.
     """
-    eye = torch.eye(n, dtype=torch.float64)
-    beside = torch.diag(torch.ones(n - 1, dtype=torch.float64), 1)
-    values = 4 * eye + beside + beside.T
-    values[0, 0] = values[-1, -1] = 5 if parity == "even" else 3
-    return torch.linalg.inv(values / 6)
+    even = parity == "even"
+    k = torch.pi * (torch.arange(n, dtype=torch.float64) + (0 if even else 1))
+    here, there = (torch.arange(n, dtype=torch.float64) + 0.5) / n, torch.arange(2 * n + 1).double() / (2 * n)
+    waves, finer = (wave.cos() if even else wave.sin() for wave in (here[:, None] * k, there[:, None] * k))
+    values = finer @ (waves / waves.square().sum(0)).T
+    beside = torch.diag(torch.ones(2 * n, dtype=torch.float64), 1)
+    system = 4 * torch.eye(2 * n + 1, dtype=torch.float64) + beside + beside.T
+    system[0, 1] = system[-1, -2] = 2 if even else 0
+    spline = torch.linalg.solve(system / 6, values)
+    before, after = spline[1 : MARGIN + 1].flip(0), spline[-MARGIN - 1 : -1].flip(0)
+    return torch.cat((before, spline, after) if even else (-before, spline, -after))
 
 
 def spline_values(coefficients: Tensor, place: Tensor) -> Tensor:
@@ -381,7 +394,6 @@ def _around(image: Tensor, axis: int) -> Tensor:
     return torch.cat((image.narrow(axis, n - MARGIN, MARGIN), image, image.narrow(axis, 0, MARGIN)), axis)
 
 
-def _beyond_walls(image: Tensor, axis: int, parity: Parity) -> Tensor:
+def _beyond_walls(image: Tensor, axis: int) -> Tensor:
     before, after = image.narrow(axis, 0, MARGIN), image.narrow(axis, image.shape[axis] - MARGIN, MARGIN)
-    sign = 1 if parity == "even" else -1
-    return torch.cat((sign * before.flip(axis), image, sign * after.flip(axis)), axis)
+    return torch.cat((before.flip(axis), image, after.flip(axis)), axis)
