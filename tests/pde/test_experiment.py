@@ -52,6 +52,24 @@ def test_markov_begins_with_the_first_frame_that_it_is_told() -> None:
         make_training(replace(early, first_frame=11), *flow(trajectories))
 
 
+@pytest.mark.parametrize(
+    ("symmetries", "parity", "mean"), [(True, "even", 0.0), (False, "odd", 0.0), (False, "even", 3.0)]
+)
+def test_fields_that_come_with_either_sign_or_are_zero_on_walls_have_no_mean(
+    symmetries: bool, parity: str, mean: float
+) -> None:
+    """Otherwise the network would see the walls of one image at -mean and those of the other at mean."""
+    options = {"width": 4, "modes": 3, "depth": 2, "parity": parity, "transport": True}
+    asked = TrainConfig(problem="burgers-walls", model="lfno", symmetries=symmetries, options=options)
+    u, v = torch.randn(3, 16, 16, 5, 1) + 3, torch.randn(3, 16, 16, 5, 1)
+    fields = torch.cat((u, v), -1)
+    samples = Samples(fields[..., :1, :], fields[..., 1:, :])
+    training, _ = make_training(asked, samples, Grid.of(Box("walls", "walls"), 16))
+    found, spread = float(training.model.mean[0]), float(training.model.std[0])
+    assert found == pytest.approx(mean, abs=0.2 if mean else 0.0)
+    assert spread == pytest.approx(1.0 if mean else 10**0.5, rel=0.1)
+
+
 def test_markov_noise_is_relative_to_the_spread_of_the_data() -> None:
     trajectories = 100 * torch.randn(3, 16, 16, 12)
     training, _ = make_training(config(recipe="markov", noise=0.01), *flow(trajectories))
