@@ -239,7 +239,7 @@ def test_shared_transforms_are_one_set() -> None:
 def disturbed(model: Model) -> Model:
     """With spectral maps that matter, and transforms and filters away from their start."""
     enlarge_spectral_maps(model)
-    filters = [module.filter for module in model.modules() if isinstance(module, Transport)]
+    filters = [module.filters for module in model.modules() if isinstance(module, Transport)]
     with torch.no_grad():
         for parameter in (*model.transform_parameters(), *filters):
             parameter += 0.02 * torch.randn_like(parameter)

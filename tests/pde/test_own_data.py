@@ -80,7 +80,7 @@ def test_own_fields_are_carried_where_that_is_asked_for(
     assert train_own(*words, "--model", model, "--transport", "true") == 0
     trained = load(workplace / "runs" / "pde" / "a" / "weights.safetensors")
     assert trained.net.transports
-    learned = float(trained.net.transport.filter.detach().abs().max()) > 0
+    learned = float(trained.net.transport.filters.detach().abs().max()) > 0
     assert learned == ("--walls" not in boundary)  # a filter suits a periodic box
     assert evaluation("--figures", "false") == 0
     horizons = (workplace / "runs" / "pde" / "results" / "horizons.csv").read_text()

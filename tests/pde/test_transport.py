@@ -167,7 +167,7 @@ def test_a_solid_rotation_of_the_sphere_turns_the_field(sphere: Sphere, axis: tu
 def test_a_filter_on_the_sphere_commutes_with_turns_of_longitude() -> None:
     transport = Transport((12, 24), Sphere())
     with torch.no_grad():
-        transport.filter.normal_()
+        transport.filters.normal_()
     field, velocities = torch.randn(2, 12, 24, 1), 0.3 * torch.randn(2, 12, 24, 4)
     made = transport(field, velocities).roll(5, 2)
     assert (transport(field.roll(5, 2), velocities.roll(5, 2)) - made).norm() < 1e-9 * made.norm()
@@ -225,31 +225,46 @@ def test_near_walls_where_it_is_zero_a_field_is_carried_to_fourth_order() -> Non
 
 
 @pytest.mark.parametrize("resolution", [(16, 16), (12, 20)])
-def test_the_filter_on_the_torus_multiplies_frequencies(resolution: tuple[int, int]) -> None:
+def test_filters_on_the_torus_multiply_frequencies(resolution: tuple[int, int]) -> None:
     rows, columns = resolution
     transport = Transport(resolution, TORUS, fields=2)
     with torch.no_grad():
-        transport.filter.normal_()
-    field = torch.randn(3, *resolution, 2)
-    multipliers = torch.zeros(rows, columns // 2 + 1, 2)
-    multipliers[:, : columns // 2] = transport.filter.detach().view(columns // 2, rows, 2).transpose(0, 1)
-    spectrum = torch.fft.rfft2(field, dim=(1, 2))
-    expected = field + torch.fft.irfft2(spectrum * multipliers, s=resolution, dim=(1, 2))
+        transport.filters.normal_()
+    expected = field = torch.randn(3, *resolution, 2)
+    for filter in transport.filters.detach():
+        multipliers = torch.zeros(rows, columns // 2 + 1, 2)
+        multipliers[:, : columns // 2] = filter.view(columns // 2, rows, 2).transpose(0, 1)
+        spectrum = torch.fft.rfft2(expected, dim=(1, 2))
+        expected = expected + torch.fft.irfft2(spectrum * multipliers, s=resolution, dim=(1, 2))
     made = transport(field, torch.zeros(3, *resolution, 4))
     assert (made - expected).norm() < 1e-10 * expected.norm()
 
 
-def test_the_filter_multiplies_sines_of_fields_that_are_zero_on_walls() -> None:
+@pytest.mark.parametrize(("geometry", "parity"), [(TORUS, "even"), (WALLS, "even"), (WALLS, "odd")])
+def test_one_filter_acts_before_the_field_is_carried_and_the_other_after(
+    geometry: Box, parity: Parity
+) -> None:
+    size, rest = (12, 16), torch.zeros(2, 12, 16, 4)
+    field, velocities = torch.randn(2, *size, 1), 0.3 * torch.randn(2, *size, 4)
+    both, before, after, neither = (Transport(size, geometry, parity=parity) for _ in range(4))
+    with torch.no_grad():
+        both.filters.normal_()
+        before.filters[0] = both.filters[0]
+        after.filters[1] = both.filters[1]
+        expected = after(neither(before(field, rest), velocities), rest)
+        assert (both(field, velocities) - expected).norm() < 1e-10 * expected.norm()
+
+
+def test_filters_multiply_sines_of_fields_that_are_zero_on_walls() -> None:
     """With the multipliers of diffusion it is the exact solution of the heat equation between cold walls."""
     rows, columns = resolution = (12, 16)
     transport = Transport(resolution, WALLS, parity="odd")
     k, m = torch.meshgrid(torch.arange(1.0, rows + 1), torch.arange(1.0, columns + 1), indexing="ij")
     decay = torch.exp(-0.002 * pi**2 * (k**2 + m**2))
-    with (
-        torch.no_grad()
-    ):  # modes (frequency of y, of x); the sines of y are by turns real and imaginary parts
-        by_mode = (decay - 1).view(rows, columns // 2, 2).transpose(0, 1)
-        transport.filter.copy_(by_mode.reshape(-1, 1, 1, 2))
+    # Modes are (frequency of y, of x); the sines of y are by turns real and imaginary parts.
+    by_mode = (decay.sqrt() - 1).view(rows, columns // 2, 2).transpose(0, 1)
+    with torch.no_grad():
+        transport.filters.copy_(by_mode.reshape(-1, 1, 1, 2))
     field = torch.randn(resolution)
     expected = torch.from_numpy(idstn(decay.numpy() * dstn(field.numpy(), type=2), type=2))
     made = transport(as_field(field), torch.zeros(1, *resolution, 4))[0, ..., 0]
@@ -276,7 +291,7 @@ def test_on_another_grid_the_filter_does_the_same_to_what_both_grids_hold(
     here, there = (coarse, fine) if finer else (fine, coarse)
     transport = Transport(here, geometry, parity=parity)
     with torch.no_grad():
-        transport.filter.normal_()
+        transport.filters.normal_()
 
     def smooth(x: Tensor, y: Tensor) -> Tensor:
         functions = []
@@ -301,16 +316,16 @@ def monarch(resolution: tuple[int, int] = (12, 12), sheared: bool = False) -> Tr
     """A Monarch filter that matters; its transforms are still the Fourier transform."""
     transport = Transport(resolution, TORUS, filter="monarch", sheared=sheared)
     with torch.no_grad():
-        transport.filter.normal_()
+        transport.filters.normal_()
     return transport
 
 
 def test_the_transforms_of_a_monarch_filter_begin_as_those_of_a_diagonal_one() -> None:
     field, rest = torch.randn(2, 12, 12, 1), torch.zeros(2, 12, 12, 4)
     learning, diagonal = monarch(), Transport((12, 12), TORUS)
-    diagonal.filter = learning.filter
+    diagonal.filters = learning.filters
     assert (learning(field, rest) - diagonal(field, rest)).norm() < 1e-12 * field.norm()
-    assert {"filter"} == {name for name, _ in diagonal.named_parameters()}
+    assert {"filters"} == {name for name, _ in diagonal.named_parameters()}
     assert len(list(learning.parameters())) == 3  # there and back, along x
 
 
@@ -347,21 +362,21 @@ def test_a_monarch_filter_moves_to_finer_grids_only() -> None:
 
 
 @pytest.mark.parametrize(("geometry", "resolution"), [(TORUS, (4, 5)), (WALLS, (4, 4)), (Sphere(), (4, 6))])
-def test_gradients_of_fields_velocities_and_filter_are_right(
+def test_gradients_of_fields_velocities_and_filters_are_right(
     geometry: Geometry, resolution: tuple[int, int]
 ) -> None:
     transport = Transport(resolution, geometry)
-    weight = transport.filter
+    weight = transport.filters
 
-    def made(field: Tensor, velocities: Tensor, filter: Tensor) -> Tensor:
+    def made(field: Tensor, velocities: Tensor, filters: Tensor) -> Tensor:
         inputs = (field, velocities)
-        result: Tensor = torch.func.functional_call(transport, {"filter": filter}, inputs)
+        result: Tensor = torch.func.functional_call(transport, {"filters": filters}, inputs)
         return result
 
     field = torch.randn(1, *resolution, 1, requires_grad=True)
     velocities = (0.4 * torch.randn(1, *resolution, 4)).requires_grad_()
-    filter = (0.3 * torch.randn_like(weight)).requires_grad_()
-    assert torch.autograd.gradcheck(made, (field, velocities, filter), eps=1e-7, atol=1e-5)
+    filters = (0.3 * torch.randn_like(weight)).requires_grad_()
+    assert torch.autograd.gradcheck(made, (field, velocities, filters), eps=1e-7, atol=1e-5)
 
 
 def test_a_gradient_at_rest_is_finite() -> None:
@@ -458,13 +473,13 @@ def test_nothing_of_a_module_in_single_precision_is_double_and_nothing_is_lost_o
         assert torch.equal(value, dict(single.surface.named_buffers())[name])
 
 
-def test_without_its_filter_the_transport_only_carries() -> None:
+def test_without_its_filters_the_transport_only_carries() -> None:
     field, velocities = torch.randn(1, 16, 16, 1), 0.3 * torch.randn(1, 16, 16, 4)
     alone, filtered = Transport((16, 16), TORUS, filter="none"), Transport((16, 16), TORUS)
-    assert torch.equal(alone(field, velocities), filtered(field, velocities))  # a filter begins at zero
-    assert not alone.filter.requires_grad
+    assert torch.equal(alone(field, velocities), filtered(field, velocities))  # filters begin at zero
+    assert not alone.filters.requires_grad
     with torch.no_grad():
-        filtered.filter.fill_(0.5)
+        filtered.filters.fill_(0.5)
     assert not torch.allclose(alone(field, velocities), filtered(field, velocities))
     assert alone.resampled((12, 12)).kind == "none"
 

@@ -8,11 +8,12 @@ field is sampled where they come from:
     b   = later(x + later(x) / 2)                   the second half of the step, back from x
     a   = earlier(x + earlier(x) / 2)               the first half
     x'  = x + b + a(x + b)
-    moved(x) = (1 + K) field (x')
+    moved = (1 + K2) S (1 + K1) field,    S field (x) = field(x')
 
-K is a learned filter, a convolution that begins at zero; it mends what sampling and diffusion do to each
-wavenumber. Where its transforms learn as well, it may differ from place to place along x. It assumes that something is
-carried, not which equation carries it.
+K1 and K2 are learned filters, convolutions that begin at zero; they mend what sampling and diffusion do to each
+wavenumber. Diffusion acts all along the way: half before and half after it is right to second order in the step,
+where all before it is right to first (Strang 1968). Where their transforms learn as well, filters may differ from place
+to place along x. It assumes that something is carried, not which equation carries it.
 """
 
 from abc import ABC, abstractmethod
@@ -226,11 +227,11 @@ def surface(resolution: tuple[int, int], geometry: Geometry, parity: Parity = "e
 
 
 class Transport(nn.Module):
-    """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), after a learned filter.
+    """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), between two learned filters.
 
     `filter`: nothing, a multiplier per frequency, or that between transforms that learn a matrix
-    along x per frequency of y. `sheared`: the transforms of a Monarch filter work in the coordinates x + y and y.
-    `parity`: how fields go on beyond walls, where the filter sees the same: cosines there, or sines.
+    along x per frequency of y. `sheared`: the transforms of Monarch filters work in the coordinates x + y and y.
+    `parity`: how fields go on beyond walls, where filters see the same: cosines there, or sines.
     """
 
     VELOCITIES = 4
@@ -260,16 +261,20 @@ class Transport(nn.Module):
         # Real multipliers: a filter neither turns nor shifts the field, which is what velocities are for.
         # Between walls both ways the two parts of a mode are waves of their own (`starts.RealWaves`).
         parts = 2 if all(geometry.bounded) else 1
-        self.filter = nn.Parameter(
-            torch.zeros(self.transform.num_modes, fields, 1, parts), requires_grad=filter != "none"
-        )
+        shape = (2, self.transform.num_modes, fields, 1, parts)  # before the way and after it
+        self.filters = nn.Parameter(torch.zeros(shape), requires_grad=filter != "none")
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
-        if self.kind != "none":
-            field = field + self.transform.synthesise(self.filter * self.transform.analyse(field))
+        before, after = self.filters
         if velocities.dtype in HALF:
             velocities = velocities.float()
-        return self.surface.sample(field, self.surface.origins(velocities), exact=True)
+        origins = self.surface.origins(velocities)
+        return self._filtered(self.surface.sample(self._filtered(field, before), origins, exact=True), after)
+
+    def _filtered(self, field: Tensor, multipliers: Tensor) -> Tensor:
+        if self.kind == "none":
+            return field
+        return field + self.transform.synthesise(multipliers * self.transform.analyse(field))
 
     def not_resampled_because(self, resolution: tuple[int, int]) -> str | None:
         """Why it cannot move to this grid; None if it can."""
@@ -277,30 +282,29 @@ class Transport(nn.Module):
 
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
         """The same on another grid; frequencies that are new there pass the filter unchanged."""
-        _, fields, _, parts = self.filter.shape
-        new = Transport(resolution, self.geometry, fields, filter=self.kind, parity=self.parity).to(
-            self.filter
-        )
+        _, _, fields, _, parts = self.filters.shape
+        new = Transport(resolution, self.geometry, fields, filter=self.kind, parity=self.parity)
+        new = new.to(self.filters)
         if self.kind == "monarch":
-            new.transform, new.filter = self.transform.resampled(resolution).to(self.filter), self.filter
+            new.transform, new.filters = self.transform.resampled(resolution).to(self.filters), self.filters
             return new
         (x, y), (new_x, new_y) = self.transform.modes, new.transform.modes
-        old = self.filter.detach().view(y, 2 * x, fields, parts)
-        made = new.filter.data.view(new_y, 2 * new_x, fields, parts)
+        old = self.filters.detach().view(2, y, 2 * x, fields, parts)
+        made = new.filters.data.view(2, new_y, 2 * new_x, fields, parts)
         along_x, along_y = min(x, new_x), min(y, new_y)
         if self.geometry.bounded[0]:  # cosines or sines, the smoothest first
-            made[:along_y, : 2 * along_x] = old[:along_y, : 2 * along_x]
+            made[:, :along_y, : 2 * along_x] = old[:, :along_y, : 2 * along_x]
         else:  # frequencies from 0 up, then those below 0
-            made[:along_y, :along_x] = old[:along_y, :along_x]
-            made[:along_y, -along_x:] = old[:along_y, -along_x:]
+            made[:, :along_y, :along_x] = old[:, :along_y, :along_x]
+            made[:, :along_y, -along_x:] = old[:, :along_y, -along_x:]
         return new
 
     def flops(self) -> int:
-        """Real operations on one sample: the filter, and 16 points for each value between points."""
-        (rows, columns), fields = self.transform.grid, self.filter.shape[1]
+        """Real operations on one sample: the filters, and 16 points for each value between points."""
+        (rows, columns), fields = self.transform.grid, self.filters.shape[2]
         values = (3 * self.surface.vectors + fields) * rows * columns
         there, back = self.transform.analysis.flops(fields), self.transform.synthesis.flops(fields)
-        return there + back + 2 * 16 * values
+        return 2 * (there + back) + 2 * 16 * values
 
 
 def upsampling(n: int) -> Tensor:
