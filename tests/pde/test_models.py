@@ -380,11 +380,14 @@ def test_latent_operator_keeps_its_forecast_on_a_finer_grid() -> None:
     assert (fine[:, ::2, ::2] - coarse).norm() < 0.05 * coarse.norm()
 
 
-@pytest.mark.parametrize(("splines", "bound"), [(False, 0.05), (True, 1e-3)])
+@pytest.mark.parametrize(("splines", "bound"), [(False, 0.05), (True, 3e-3)])
 def test_a_designed_operator_takes_the_same_step_on_a_finer_grid(
     splines: bool, bound: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for velocities between points, by cubic convolution; with splines for them too it is much closer."""
+    """But for velocities between points, by cubic convolution; with splines for them too it is much closer.
+
+    What is left is of waves that the way makes and only the finer grid holds: its last filter knows them apart.
+    """
     sample = Plane.sample
     if splines:
         monkeypatch.setattr(

@@ -265,7 +265,7 @@ class Transport(nn.Module):
         self.filters = nn.Parameter(torch.zeros(shape), requires_grad=filter != "none")
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
-        before, after = self.filters
+        before, after = self.filters[0], self.filters[1]  # by number: unpacked, a rollout cannot be exported
         if velocities.dtype in HALF:
             velocities = velocities.float()
         origins = self.surface.origins(velocities)
