@@ -60,7 +60,7 @@ FILTER = Option(
     "filter",
     Filter | None,
     None,
-    "With --transport: what the field passes before it is carried. Nothing, a learned multiplier per frequency "
+    "With --transport: what the field passes before and after it is carried. Nothing, a learned multiplier per frequency "
     "(diagonal), or that between transforms that learn too, a matrix along x for each frequency of y (monarch); what "
     "suits the problem when not given.",
 )
