@@ -60,9 +60,9 @@ FILTER = Option(
     "filter",
     Filter | None,
     None,
-    "With --transport: what the field passes before and after it is carried. Nothing, a learned multiplier per frequency "
-    "(diagonal), or that between transforms that learn too, a matrix along x for each frequency of y (monarch); what "
-    "suits the problem when not given.",
+    "With --transport: what the field passes before and after it is carried. Nothing, a learned multiplier per "
+    "frequency (diagonal), or that between transforms that learn too, a matrix along x for each frequency of y "
+    "(monarch); what suits the problem when not given.",
 )
 PARITY = Option(
     "parity",
