@@ -17,25 +17,29 @@ to place along x. It assumes that something is carried, not which equation carri
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import grid_sample
 
 from data.fields.geometry import Box, Geometry, Sphere
 from monarch_core import PlaneTransform
 from monarch_core.transforms.starts import PerAxis
-from monarch_core.transforms.tables import interpolated
 from pde.models.options import Filter, Parity
+from pde.models.parts.splines import (
+    HALF,
+    MARGIN,
+    around_torus,
+    beyond_walls,
+    bicubic_values,
+    spline_around,
+    spline_between_walls,
+    spline_on_torus,
+    spline_values,
+)
 
 REACH = 1 / 8
 """How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
-MARGIN = 3
-"""Rows and columns beyond the grid that a spline may need."""
-HALF = (torch.bfloat16, torch.float16)
-"""In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
 TINY = 1e-20
 """Keeps the root of a square differentiable at zero."""
 
@@ -136,11 +140,10 @@ class Plane(Surface):
             place = place.minimum(size - 0.5 + around)
         if exact:
             image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
-            return spline_values(
-                image, 2 * place + (MARGIN + 1 - around)
-            )  # of twice as many, a wall is the first
+            # Of twice as many points the first is the wall itself, half a point before.
+            return spline_values(image, 2 * place + (MARGIN + 1 - around))
         for axis, wall in enumerate(self.walls):
-            image = _beyond_walls(image, axis - 2) if wall else _around(image, axis - 2)
+            image = beyond_walls(image, axis - 2) if wall else around_torus(image, axis - 2)
         return bicubic_values(image, place + MARGIN)
 
 
@@ -201,7 +204,7 @@ class Globe(Surface):
         column = torch.atan2(y, x) * (columns / (2 * torch.pi))
         column = column - columns * (column.detach() / columns).floor()
         place = torch.stack((self._row(torch.atan2(ring, z)), column), -1) + MARGIN
-        return (spline_values if exact else bicubic_values)(_around(image, -1), place)
+        return (spline_values if exact else bicubic_values)(around_torus(image, -1), place)
 
     def _beyond(self, image: Tensor) -> Tensor:
         """The rows as meridians meet them beyond the poles: half a turn away, without the poles themselves."""
@@ -305,99 +308,3 @@ class Transport(nn.Module):
         values = (3 * self.surface.vectors + fields) * rows * columns
         there, back = self.transform.analysis.flops(fields), self.transform.synthesis.flops(fields)
         return 2 * (there + back) + 2 * 16 * values
-
-
-def upsampling(n: int) -> Tensor:
-    """The matrix (2n, n) that interpolates a periodic function by its Fourier series, float64."""
-    points = torch.eye(n, dtype=torch.float64)
-    return interpolated(torch.stack((points, torch.zeros_like(points)), -1), 2 * n, axis=0)[..., 0]
-
-
-def spline_around(n: int) -> Tensor:
-    """The matrix from the values of a periodic function to the coefficients of its cubic spline, float64."""
-    eye = torch.eye(n, dtype=torch.float64)
-    return torch.linalg.inv((4 * eye + eye.roll(1, 0) + eye.roll(-1, 0)) / 6)
-
-
-def spline_on_torus(n: int) -> Tensor:
-    """The coefficients on twice as many points of a periodic axis and the margins: (2 n + 2 MARGIN, n), float64."""
-    return _around(spline_around(2 * n) @ upsampling(n), 0)
-
-
-def spline_between_walls(n: int, parity: Parity) -> Tensor:
-    """The same between walls half a point beyond the first and the last point: (2 n + 1 + 2 MARGIN, n), float64.
-
-    Twice as many points, both walls among them. Beyond them the function is mirrored, a cosine series; or with the
-    parity "odd" mirrored with the opposite sign, a sine series, and zero on the walls.
-    """
-    even = parity == "even"
-    k = torch.pi * (torch.arange(n, dtype=torch.float64) + (0 if even else 1))
-    here, there = (torch.arange(n, dtype=torch.float64) + 0.5) / n, torch.arange(2 * n + 1).double() / (2 * n)
-    waves, finer = (wave.cos() if even else wave.sin() for wave in (here[:, None] * k, there[:, None] * k))
-    values = finer @ (waves / waves.square().sum(0)).T
-    beside = torch.diag(torch.ones(2 * n, dtype=torch.float64), 1)
-    system = 4 * torch.eye(2 * n + 1, dtype=torch.float64) + beside + beside.T
-    system[0, 1] = system[-1, -2] = 2 if even else 0
-    spline = torch.linalg.solve(system / 6, values)
-    before, after = spline[1 : MARGIN + 1].flip(0), spline[-MARGIN - 1 : -1].flip(0)
-    return torch.cat((before, spline, after) if even else (-before, spline, -after))
-
-
-def spline_values(coefficients: Tensor, place: Tensor) -> Tensor:
-    """The cubic spline (batch, channel, row, column) at places in points (batch, x, y, 2): (batch, x, y, channel).
-
-    Along an axis the four weights of a cubic B-spline are positive, so two pairs of neighbours are each one linear
-    interpolation (Sigg and Hadwiger 2005): four bilinear samplings, which every device has, instead of 16 points.
-    """
-    batch, channels, *sides = coefficients.shape
-    image = coefficients.float() if coefficients.dtype in HALF else coefficients
-    place = place.to(image.dtype)
-    whole = place.detach().floor()
-    t = place - whole
-    t2 = t * t
-    t3 = t2 * t
-    lower = (5 - 3 * (t + t2) + 2 * t3) / 6  # weight of the first pair
-    upper = 1 - lower
-    first = whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 * lower)
-    second = whole + 1 + t3 / (6 * upper)
-    # Each (pair, batch, x, y), as `grid_sample` counts: from -1 at the first point to 1 at the last.
-    y, x = _from_minus_one(torch.stack((first, second)), sides).unbind(-1)
-    shape = (2, 2, *place.shape[:-1])
-    grid = torch.stack((x[None].expand(shape), y[:, None].expand(shape)), -1).flatten(0, 1)
-    four = grid.transpose(0, 1).flatten(1, 2)  # the four places of a point below each other: one call for all
-    sampled = grid_sample(image, four, align_corners=True).view(batch, channels, 4, *place.shape[1:-1])
-    rows, columns = torch.stack((lower, upper)).unbind(-1)
-    weight = (rows[:, None] * columns[None]).flatten(0, 1).transpose(0, 1)
-    made = (sampled * weight[:, None]).sum(2)
-    return made.to(coefficients.dtype).permute(0, 2, 3, 1)
-
-
-def bicubic_values(image: Tensor, place: Tensor) -> Tensor:
-    """Cubic convolution in one call, for velocities: quicker than a spline and less accurate.
-
-    The kernel that devices have (a = -0.75) is of first order between points, by up to a twentieth of the change from
-    one point to the next; a network that learns its velocities learns to live with that.
-    """
-    values = image.float() if image.dtype in HALF else image
-    where = _from_minus_one(place.to(values.dtype), image.shape[-2:])
-    sampled = grid_sample(
-        values.mT, where, mode="bicubic", align_corners=True
-    )  # columns first, as places have rows
-    return sampled.to(image.dtype).permute(0, 2, 3, 1)
-
-
-def _from_minus_one(place: Tensor, sides: Sequence[int]) -> Tensor:
-    """Places in points as `grid_sample` counts them: from -1 at the first point to 1 at the last."""
-    # Axis by axis: a tensor made here would be a constant that exporters do not take.
-    parts = [part * (2 / (n - 1)) - 1 for part, n in zip(place.unbind(-1), sides, strict=True)]
-    return torch.stack(parts, -1)
-
-
-def _around(image: Tensor, axis: int) -> Tensor:
-    n = image.shape[axis]
-    return torch.cat((image.narrow(axis, n - MARGIN, MARGIN), image, image.narrow(axis, 0, MARGIN)), axis)
-
-
-def _beyond_walls(image: Tensor, axis: int) -> Tensor:
-    before, after = image.narrow(axis, 0, MARGIN), image.narrow(axis, image.shape[axis] - MARGIN, MARGIN)
-    return torch.cat((before.flip(axis), image, after.flip(axis)), axis)
