@@ -8,8 +8,8 @@ resumed, or repeated with `--steps-of`, takes the same steps.
 
 import copy
 import statistics
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import lightning.pytorch as pl
@@ -36,22 +36,25 @@ class Pace:
 
     step: float
     validation: float = 0.0
-    later: float | None = None
-    """Seconds of a step once the share `since` of the run is over."""
-    since: float = 1.0
+    later: Sequence[Sequence[float]] = ()
+    """Shares of the run, growing, and the seconds of a step once such a share is over."""
 
     def then(self, later: "Pace", since: float) -> "Pace":
-        """This pace until a share of the run is over, then another one."""
-        return Pace(self.step, self.validation, later.step, since)
+        """This pace until a share of the run is over, then that of another."""
+        return replace(self, later=[*self.later, [since, later.step]])
 
     def between(self, begin: float, end: float) -> float:
         """The mean seconds of a step between two shares of the run.
 
-        >>> Pace(1.0).then(Pace(2.0), since=0.375).between(0.25, 0.5)
-        1.5
+        >>> pace = Pace(1.0).then(Pace(2.0), since=0.375).then(Pace(4.0), since=0.5)
+        >>> pace.between(0.25, 0.5), pace.between(0.25, 0.75)
+        (1.5, 2.75)
         """
-        before = min(max((self.since - begin) / (end - begin), 0.0), 1.0)
-        return before * self.step + (1 - before) * (self.later or self.step)
+        found, step, reached = 0.0, self.step, begin
+        for since, seconds in [*self.later, (end, self.step)]:
+            until = min(max(since, reached), end)
+            found, step, reached = found + (until - reached) * step, seconds, until
+        return found / (end - begin)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,11 @@ class Budget:
 
     def pace(self, run: Run) -> Pace:
         """The pace of the trial, which a resumed run does not make again."""
-        found = run.manifest.get("pace") or asdict(self.measure())
+        found = run.manifest.get("pace", {})
+        if found.keys() != {
+            entry.name for entry in fields(Pace)
+        }:  # there is none, or that of an older version
+            found = asdict(self.measure())
         run.update(pace=found)
         return Pace(**found)
 

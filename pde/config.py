@@ -12,7 +12,7 @@ from lab.config import ExperimentConfig, ExportOptions, settle
 from lab.errors import UserError
 from lab.registry import Registry
 from pde.models import MODELS, check_geometry, comparison
-from pde.models.options import designed
+from pde.models.options import CARRIED, designed
 from pde.problems import DEFAULT, OWN, PROBLEMS, Problem, ProblemName, own_problem
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class TrainConfig(DataOptions, ExperimentConfig):
         if self.symmetries and not problem.symmetries:
             raise UserError(f"--symmetries: none are known for {self.problem}; leave the option out.")
         if not self.every_model:
-            chosen = {key: self.options.get(key) for key in ("filter", "parity")}
+            chosen = {option.name: self.options.get(option.name) for option in CARRIED}
             settle(self, options=designed(self.options, problem.design))
             check_geometry(self.model, self.options, problem.geometry)
             if self.options.get("transport") and problem.static:

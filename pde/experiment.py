@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from torch.utils.data import Dataset
 
 from data.fields.layout import Grid
@@ -19,7 +20,7 @@ from pde.models import build
 from pde.moments import moments
 from pde.predictor import Forecaster, OneShot, Predictor
 from pde.problems import OWN
-from pde.sources import OnDemand, Samples
+from pde.sources import OnDemand, Samples, Steps
 
 
 class Training(Experiment):
@@ -28,6 +29,8 @@ class Training(Experiment):
     model: Predictor
     config: TrainConfig
     weights: Tensor | None
+    finer: bool = True
+    """Whether fields are on the finer grid of the network, where it has one."""
 
     def __init__(
         self, model: Predictor, config: TrainConfig, grid: Grid, meaning: Mapping[str, Any] | None = None
@@ -43,30 +46,33 @@ class Training(Experiment):
         return super().training_step(batch, batch_index)
 
     def on_train_batch_start(self, batch: list[Tensor], batch_index: int) -> None:
-        """Transforms that begin to learn late cost nothing before."""
+        self._reach(self.done, processes=self.trainer.world_size)
+
+    def _reach(self, done: float, processes: int = 1) -> None:
+        """Begin what begins after this share of the training; before, it costs nothing.
+
+        Several processes must agree on what has gradients, so there everything has them from the start.
+        """
         net = self.model.net
-        if net.transform_from > 0 and self.trainer.world_size == 1:
-            net.learn_transforms(self._transforms_learn)
+        self.finer = done >= net.refine_from or processes > 1
+        if net.transform_from > 0 and processes == 1:
+            net.learn_transforms(done >= net.transform_from)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if not self._transforms_learn:
-            # Several processes must agree on what has gradients, so there all have them, and they are dropped here.
+        if self.done < self.model.net.transform_from:  # of several processes: see above
             for parameter in self.model.net.transform_parameters():
                 parameter.grad = None
 
     def pace(self, data: Dataset[Any], validation: Dataset[Any]) -> Pace:
-        """The pace of a run, in which steps take longer once the transforms learn."""
+        """The pace of a run, in which steps take longer once transforms learn or fields are carried on a finer grid."""
         net = self.model.net
-        if not (net.transform_from > 0 and net.transform_parameters()):
-            return measure(self, data, validation)
-        net.learn_transforms(False)
-        before = measure(self, data, validation)
-        net.learn_transforms(True)
-        return before.then(measure(self, data), net.transform_from)
-
-    @property
-    def _transforms_learn(self) -> bool:
-        return self.done >= self.model.net.transform_from
+        shares = {net.refine_from, net.transform_from if net.transform_parameters() else 0.0} - {0.0}
+        self._reach(0.0)
+        found = measure(self, data, validation)
+        for share in sorted(shares):
+            self._reach(share)
+            found = found.then(measure(self, data), share)
+        return found
 
     def scores(self, batch: list[Tensor]) -> dict[str, Tensor]:
         """The relative error of the whole forecast."""
@@ -118,15 +124,14 @@ class Markov(Training):
     """
 
     def loss(self, batch: list[Tensor]) -> Tensor:
-        now, following = batch
+        given, following = batch
         noise = self.config.noise * self.model.std * torch.randn_like(following)
-        fields = self.model.fields
-        now = (
-            torch.cat((now[..., :fields] + noise, now[..., fields:]), -1)
-            if self.model.constants
-            else now + noise
-        )
-        predicted = self.model(now[..., None, :])[..., 0, :fields]
+        now = given[..., -1:, :]
+        if self.finer:
+            with torch.no_grad():
+                now, noise = self.model.begin(given), self.model.net.refined(noise)
+        now = now + pad(noise[..., None, :], (0, self.model.constants))
+        predicted = self.model.net.seen(self.model(now))[..., 0, : self.model.fields]
         both = self.model.centred(predicted), self.model.centred(following)
         return relative_error(*both, self.weights).mean()
 
@@ -171,7 +176,7 @@ def make_training(
     if first > frames - 2:
         raise UserError(f"--first-frame {first}: there are {frames} frames, and a step needs two.")
     forecaster.normalise_like(partial(samples.trajectories, first), _odd_fields(config, fields))
-    return Markov(forecaster, config, grid, meaning), samples.steps(first)
+    return Markov(forecaster, config, grid, meaning), Steps(samples, frames, first, net.lead)
 
 
 def _odd_fields(config: TrainConfig, fields: int) -> list[int]:

@@ -37,7 +37,7 @@ def exportable(path: Path, steps: int) -> "Exportable":
         raise UserError(
             f"--steps {steps}: an input of {header['problem']} has one answer; leave --steps out."
         )
-    frames, resolution = predictor.in_frames, predictor.net.resolution
+    frames, resolution = predictor.in_frames + predictor.net.lead, predictor.net.resolution
     fields = header["in_channels"] if header["recipe"] == "map" else predictor.fields + predictor.constants
 
     def inputs(batch: int) -> "dict[str, Tensor]":

@@ -190,17 +190,31 @@ class Forecaster(Predictor):
             following = self.mean + self.std * new
         return torch.cat((following, constants), -1) if self.constants else following
 
+    def begin(self, given: Tensor) -> Tensor:
+        """What the first step sees: the last of the given frames, of which there are at least in_frames.
+
+        A network with a finer grid is led in, as far as there are frames before: it makes a frame that is known, which
+        then has the known values at the points of the data and the network's own between them.
+        """
+        last = given.shape[3] - self.in_frames
+        first = max(last - self.net.lead, 0)
+        frames = self.net.refined(given[..., first : first + self.in_frames, :])
+        for known in given[..., first + self.in_frames :, :].unbind(3):
+            made = self(frames)
+            made = made + self.net.refined(known[..., None, :] - self.net.seen(made))
+            frames = torch.cat((frames, made), dim=3)[..., 1:, :]
+        return frames
+
     def rollout(self, first: Tensor, steps: int) -> Tensor:
-        """The `steps` frames after the given ones, of which there are at least in_frames, each from those before it."""
-        frames = first[..., -self.in_frames :, :]
-        made = []
+        """The `steps` frames after the given ones, each from those before it, on the grid of the network."""
+        frames, made = self.begin(first), []
         for _ in range(steps):
             made.append(self.averaged(frames))
             frames = torch.cat((frames, made[-1]), dim=3)[..., 1:, :]
         return torch.cat(made, dim=3)
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
-        made = self.rollout(given, frames)
+        made = self.net.seen(self.rollout(given, frames))
         return made[..., : self.fields] if self.constants else made
 
 
@@ -285,8 +299,9 @@ class Unrolled(nn.Module):
             """A copy in the plain order in memory: what a loop carries keeps its strides."""
             return x.clone(memory_format=torch.contiguous_format)
 
-        _, made = scan(step, rows_first(frames), frames.new_zeros(self.steps, 1))
-        made = made.permute(1, 2, 3, 0, 4)
+        begin = rows_first(self.predictor.begin(frames))
+        _, made = scan(step, begin, frames.new_zeros(self.steps, 1))
+        made = self.predictor.net.seen(made.permute(1, 2, 3, 0, 4))
         return made[..., : self.predictor.fields] if self.predictor.constants else made
 
 

@@ -43,15 +43,12 @@ class Samples(NamedTuple):
         """Item i is what is given of sample i, and what is wanted."""
         return TensorDataset(self.given, self.wanted)
 
-    def steps(self, first: int) -> TensorDataset:
-        """Every frame from `first` on, with the constants behind it, and the frame after it."""
-        fields = self.wanted.shape[-1]
-        by_frame = torch.cat(list(self.trajectories(first))).permute(0, 3, 1, 2, 4)
-        now, following = by_frame[:, :-1], by_frame[:, 1:].flatten(0, 1)
-        if constants := self.given.shape[-1] - fields:
-            kept = self.given[:, None, ..., 0, fields:].expand(*now.shape[:-1], constants)
-            now = torch.cat((now, kept), -1)
-        return TensorDataset(now.flatten(0, 1), following)
+    def part(self, sample: int, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """The frames `first` to `last` of a sample, (row, column, frame, field), and its constants."""
+        given, wanted = self.given[sample], self.wanted[sample]
+        fields, before = wanted.shape[-1], given.shape[2]
+        late = wanted[..., max(first - before, 0) : max(last + 1 - before, 0), :]
+        return torch.cat((given[..., first : last + 1, :fields], late), 2), given[..., 0, fields:]
 
 
 class OnDemand(Dataset[tuple[Tensor, Tensor]]):
@@ -85,25 +82,34 @@ class OnDemand(Dataset[tuple[Tensor, Tensor]]):
         """Itself."""
         return self
 
-    def steps(self, first: int) -> "Steps":
-        """Every frame from `first` on and the frame after it, read when asked for."""
-        return Steps(self.fields, first)
+    def part(self, sample: int, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """The frames `first` to `last` of a sample, (row, column, frame, field), and its constants."""
+        frames = self.fields.part(sample, slice(first, last + 1))
+        return frames, self.fields.one(sample).load_constants()[0]
 
 
 class Steps(Dataset[tuple[Tensor, Tensor]]):
-    """Every frame from `first` on, with the constants behind it, and the frame after it, read when asked for."""
+    """Steps from each of the frames `first`, `first` + 1, ... of every sample.
 
-    def __init__(self, fields: Fields, first: int) -> None:
-        self.fields, self.first, self.count = fields, first, fields.frames - 1 - first
+    An item is the frame (row, column, frame, field) with up to `lead` frames before it, as many for every item, and the
+    constants behind its fields; and the frame after it.
+    """
+
+    def __init__(self, samples: Samples | OnDemand, frames: int, first: int, lead: int = 0) -> None:
+        self.samples, self.first, self.lead = samples, first, min(lead, first)
+        self.count = frames - 1 - first
+        self.size = len(samples.dataset()) * self.count
 
     def __len__(self) -> int:
-        return len(self.fields) * self.count
+        return self.size
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         sample, step = divmod(index, self.count)
-        frame = self.first + step
-        now, following = self.fields.part(sample, slice(frame, frame + 2)).unbind(2)
-        return torch.cat((now, self.fields.one(sample).load_constants()[0]), -1), following
+        now = self.first + step
+        frames, constants = self.samples.part(sample, now - self.lead, now + 1)
+        given, following = frames[..., :-1, :], frames[..., -1, :]
+        kept = constants[..., None, :].expand(*given.shape[:-1], -1)
+        return torch.cat((given, kept), -1), following
 
 
 class Split:

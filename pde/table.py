@@ -6,7 +6,8 @@ from typing import Any
 from lab.cli import main
 from lab.config import run_of_table
 from pde.config import EvalConfig, TableConfig, TrainConfig
-from pde.models import comparison
+from pde.models import MODELS, comparison
+from pde.models.options import CARRIED, designed
 
 
 def table(config: TableConfig) -> None:
@@ -37,7 +38,16 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
                     **(case or {}),
                     **others,
                 }
-                yield run_of_table(config, TrainConfig, model, options, **own)
+                yield run_of_table(config, TrainConfig, model, _fitting(config, model, options), **own)
+
+
+def _fitting(config: TableConfig, model: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of a row, without those of the table that say how fields are carried if its own are not."""
+    known = MODELS[model].defaults
+    asked = {**known, **{key: value for key, value in config.options.items() if key in known}, **options}
+    if designed(asked, config.about.design).get("transport"):
+        return options
+    return {**{option.name: None for option in CARRIED if option.name in known}, **options}
 
 
 Row = tuple[str, Mapping[str, Any], Mapping[str, Any]]

@@ -8,6 +8,7 @@ from data.fields.geometry import Box, Geometry, Line, Sphere
 from lab.errors import UserError
 from lab.registry import Entry, Option, Registry
 from pde.models.options import (
+    CARRIED,
     DEPTH,
     EXPANSION,
     LATENT,
@@ -180,6 +181,12 @@ def check_geometry(name: str, options: Mapping[str, Any], geometry: Geometry) ->
     walls = isinstance(geometry, Box) and any(geometry.bounded)
     if options.get("parity") is not None and not walls:
         raise UserError(f"--parity {options['parity']} is for fields between walls; here is {geometry}.")
+    if (options.get("refine") or 1) > 1 and (not isinstance(geometry, Box) or walls):
+        raise UserError(
+            f"--refine {options['refine']} is for a box that is periodic both ways; here is {geometry}."
+        )
+    if (options.get("refine") or 1) > 1 and options.get("filter") == "monarch":
+        raise UserError("--filter monarch learns the transforms of one grid: leave --refine out.")
     if padding is not None and not any(geometry.bounded):
         raise UserError(
             f"--padding {padding:g}: the domain is periodic in both directions, there is nothing to pad."
@@ -221,8 +228,8 @@ def build(name: str, in_channels: int, grid: "Grid | Resolution", fields: int = 
     check_geometry(name, chosen, grid.geometry)
     make = MODELS[name].load()
     arguments = chosen | _of_grid(grid, fields, chosen)
-    for part_of_transport in ("filter", "parity"):
-        arguments.pop(part_of_transport, None)
+    for part_of_transport in CARRIED:
+        arguments.pop(part_of_transport.name, None)
     try:
         model: Model = make(in_channels, grid.resolution, fields, **arguments)
     except (ValueError, TypeError) as error:
@@ -256,6 +263,7 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
             "filter": options["filter"] or "diagonal",
             "parity": options["parity"] or "even",
             "sheared": bool(options.get("shear")),
+            "refine": options["refine"] or 1,
         }
         carries = options["transport"]
         found["transport"] = Transport(grid.resolution, geometry, fields, **around) if carries else None

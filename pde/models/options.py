@@ -71,8 +71,18 @@ PARITY = Option(
     "With --transport, between walls: how fields go on beyond a wall. As in a mirror (even), or with the opposite sign "
     "(odd), which suits fields that are zero on the walls; what suits the problem when not given.",
 )
-SURROUNDINGS = (COORDINATES, TRANSPORT, FILTER, PARITY)
-PUBLISHED = (COORDINATES, TRANSPORT.with_default(False), FILTER, PARITY)
+REFINE = Option(
+    "refine",
+    int | None,
+    None,
+    "With --transport, on a torus: points of the field that is carried for each point of the data, along each axis; "
+    "2 suits flows with finer scales than the data shows. One when not given.",
+    at_least=1,
+)
+CARRIED = (FILTER, PARITY, REFINE)
+"""Those that say how fields are carried."""
+SURROUNDINGS = (COORDINATES, TRANSPORT, *CARRIED)
+PUBLISHED = (COORDINATES, TRANSPORT.with_default(False), *CARRIED)
 """Those of operators that were published without transport, and have it where it is asked for."""
 TRANSFORMS = (
     Option(

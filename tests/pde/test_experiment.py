@@ -38,7 +38,7 @@ def test_markov_pairs_are_consecutive_frames() -> None:
     assert isinstance(training, Markov)
     assert len(data) == 3 * 2  # type: ignore[arg-type]
     now, following = data[2 + 1]
-    assert torch.equal(now[..., 0], trajectories[1, ..., 10])
+    assert torch.equal(now[..., 0], trajectories[1, ..., 10:11])
     assert torch.equal(following[..., 0], trajectories[1, ..., 11])
 
 
@@ -47,7 +47,7 @@ def test_markov_begins_with_the_first_frame_that_it_is_told() -> None:
     early = replace(config(recipe="markov"), first_frame=0)
     _, data = make_training(early, *flow(trajectories))
     assert len(data) == 3 * 11  # type: ignore[arg-type]
-    assert torch.equal(data[11 + 4][0][..., 0], trajectories[1, ..., 4])
+    assert torch.equal(data[11 + 4][0][..., 0], trajectories[1, ..., 4:5])
     with pytest.raises(UserError, match="--first-frame 11: there are 12 frames"):
         make_training(replace(early, first_frame=11), *flow(trajectories))
 
@@ -76,7 +76,7 @@ def test_markov_noise_is_relative_to_the_spread_of_the_data() -> None:
     seen = []
     training.model.forward = lambda frames: seen.append(frames) or frames  # type: ignore[method-assign,func-returns-value]
     field = torch.zeros(50, 16, 16, 1)
-    training.loss([field, torch.ones_like(field)])
+    training.loss([field[..., None, :], torch.ones_like(field)])
     assert 0.9 < float(seen[0].std()) < 1.1
 
 

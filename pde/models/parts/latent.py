@@ -86,17 +86,18 @@ class LatentOperator(SpectralOperator):
         self.project = nn.Linear(self.head // 2, fields)
 
     def step(self, frames: Tensor) -> tuple[Tensor, Tensor]:
+        last, frames = frames[..., -self.fields :], self.seen(frames)
         x = self.encoder(frames)
         x = x + mix_points(self.lift, self._coarse_coordinates(x))
         for layer in self.layers:
             x = layer(x)
-        decoded, last = self.decoder(x), frames[..., -self.fields :]
+        decoded = self.decoder(x)
         if self.transport is not None:
             decoded, velocities = split_channels(decoded, self.head)
             last = self.transport(last, velocities)
-        seen = self.coordinates.beside(frames[..., : -self.fields], last)
+        seen = self.coordinates.beside(frames[..., : -self.fields], self.seen(last))
         x = decoded + mix_points(self.skip, seen)
-        return last, mix_points(self.project, gate(x))
+        return last, self.as_fine(mix_points(self.project, gate(x)), last)
 
     def _coarse_coordinates(self, x: Tensor) -> Tensor:
         """The coordinates of the coarse grid, in the order of its points: sheared where the layers are."""

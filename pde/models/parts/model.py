@@ -13,6 +13,8 @@ from pde.models.parts.resolution import Resolution, sides
 class Model(nn.Module):
     """A network from (batch, x, y, channel) to the fields of the next frame, (batch, x, y, field).
 
+    A model may also take fields on a finer grid than that of the data: `refined` leads there, `seen` back.
+
     Where its transforms learn, `transform_lr` is their learning rate relative to that of the rest, and
     `transform_decay` pulls them towards their start.
     """
@@ -23,6 +25,10 @@ class Model(nn.Module):
     """The share of the training after which the transforms begin to learn."""
     transports: bool = False
     """Whether `step` carries the fields instead of leaving them where they are."""
+    lead: int = 0
+    """Steps through known frames before a forecast, by which a model finds out what they do not show."""
+    refine_from: float = 0.0
+    """The share of the training after which `step` works on its finer grid, where it has one."""
 
     def __init__(self, in_channels: int, resolution: Resolution) -> None:
         super().__init__()
@@ -32,6 +38,14 @@ class Model(nn.Module):
         """What is there after a step without anything new, and what is new, both (batch, x, y, field)."""
         new: Tensor = self(frames)
         return frames[..., -new.shape[-1] :], new
+
+    def refined(self, fields: Tensor) -> Tensor:
+        """Fields (batch, x, y, ...) of the data's grid on the finest that `step` works on."""
+        return fields
+
+    def seen(self, fields: Tensor) -> Tensor:
+        """Fields (batch, x, y, ...) at the points of the data's grid."""
+        return fields
 
     def learn_transforms(self, learn: bool) -> None:
         """Let the transforms learn, or keep them as they are."""

@@ -10,6 +10,7 @@ from monarch_core.pairs import product
 from pde.models.parts.coordinates import Coordinates
 from pde.models.parts.model import Model
 from pde.models.parts.pointwise import linear_flops
+from pde.models.parts.refinement import BEGINS, Refinement
 from pde.models.parts.resolution import Resolution, sides
 from pde.models.parts.transport import Transport
 
@@ -52,6 +53,9 @@ class SpectralOperator(Model):
         self.fields, self.transport = fields, transport
         self.coordinates = Coordinates() if coordinates is None else coordinates
         self.transports = transport is not None
+        if transport is not None and transport.finer is not None:
+            # One step before a forecast is enough: what is finer than the data's points does not live long.
+            self.lead, self.refine_from = 1, BEGINS
 
     @property
     def made_channels(self) -> int:
@@ -66,10 +70,29 @@ class SpectralOperator(Model):
         return self.step(frames)[1]
 
     def step(self, frames: Tensor) -> tuple[Tensor, Tensor]:
-        made, last = self.made(frames), frames[..., -self.fields :]
+        made, last = self.made(self.seen(frames)), frames[..., -self.fields :]
         if self.transport is None:
             return last, made
-        return self.transport(last, made[..., self.fields :]), made[..., : self.fields]
+        return self.transport(last, made[..., self.fields :]), self.as_fine(made[..., : self.fields], last)
+
+    @property
+    def refinement(self) -> Refinement | None:
+        """The finer grid, where there is one."""
+        return (
+            None
+            if self.transport is None or self.transport.finer is None
+            else self.transport.finer.refinement
+        )
+
+    def refined(self, fields: Tensor) -> Tensor:
+        return fields if self.refinement is None else self.refinement.refined(fields)
+
+    def seen(self, fields: Tensor) -> Tensor:
+        return fields if self.refinement is None else self.refinement.seen(fields)
+
+    def as_fine(self, fields: Tensor, others: Tensor) -> Tensor:
+        """Fields of the data's grid on the grid of others."""
+        return self.refined(fields) if others.shape[1:3] != fields.shape[1:3] else fields
 
     def flops(self) -> int:
         (rows, columns), (below, beside) = self.resolution, self.padding

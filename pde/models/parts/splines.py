@@ -15,10 +15,10 @@ HALF = (torch.bfloat16, torch.float16)
 """In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
 
 
-def upsampling(n: int) -> Tensor:
-    """The matrix (2n, n) that interpolates a periodic function by its Fourier series, float64."""
+def upsampling(n: int, times: int = 2) -> Tensor:
+    """The matrix (times n, n) that interpolates a periodic function by its Fourier series, float64."""
     points = torch.eye(n, dtype=torch.float64)
-    return interpolated(torch.stack((points, torch.zeros_like(points)), -1), 2 * n, axis=0)[..., 0]
+    return interpolated(torch.stack((points, torch.zeros_like(points)), -1), times * n, axis=0)[..., 0]
 
 
 def spline_around(n: int) -> Tensor:
@@ -27,9 +27,9 @@ def spline_around(n: int) -> Tensor:
     return torch.linalg.inv((4 * eye + eye.roll(1, 0) + eye.roll(-1, 0)) / 6)
 
 
-def spline_on_torus(n: int) -> Tensor:
-    """The coefficients on twice as many points of a periodic axis and the margins: (2 n + 2 MARGIN, n), float64."""
-    return around_torus(spline_around(2 * n) @ upsampling(n), 0)
+def spline_on_torus(n: int, times: int = 2) -> Tensor:
+    """The coefficients on `times` as many points of a periodic axis and the margins: (times n + 2 MARGIN, n), float64."""
+    return around_torus(spline_around(times * n) @ upsampling(n, times), 0)
 
 
 def spline_between_walls(n: int, parity: Parity) -> Tensor:

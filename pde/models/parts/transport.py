@@ -14,6 +14,9 @@ K1 and K2 are learned filters, convolutions that begin at zero; they mend what s
 wavenumber. Diffusion acts all along the way: half before and half after it is right to second order in the step,
 where all before it is right to first (Strang 1968). Where their transforms learn as well, filters may differ from place
 to place along x. It assumes that something is carried, not which equation carries it.
+
+On a torus the field may be carried on a finer grid than that of the velocities, which are smooth (`refinement`). Filters
+there begin as those of the coarser grid, and learn what differs.
 """
 
 from abc import ABC, abstractmethod
@@ -26,6 +29,7 @@ from data.fields.geometry import Box, Geometry, Sphere
 from monarch_core import PlaneTransform
 from monarch_core.transforms.starts import PerAxis
 from pde.models.options import Filter, Parity
+from pde.models.parts.refinement import Refinement, nearest
 from pde.models.parts.splines import (
     HALF,
     MARGIN,
@@ -100,7 +104,7 @@ class Plane(Surface):
     """A box; positions are (row, column) in points. Periodic axes wrap around, at walls positions are clamped.
 
     `parity`: whether a field goes on beyond a wall as in a mirror (even) or with the opposite sign (odd). Velocities
-    are mirrored in either case.
+    are mirrored in either case. `through`: how many points of a spline there are for a point of a periodic axis.
     """
 
     vectors = 2
@@ -110,15 +114,17 @@ class Plane(Surface):
     spline0: Tensor
     spline1: Tensor
 
-    def __init__(self, resolution: tuple[int, int], geometry: Box, parity: Parity = "even") -> None:
+    def __init__(
+        self, resolution: tuple[int, int], geometry: Box, parity: Parity = "even", through: int = 2
+    ) -> None:
         super().__init__()
-        self.resolution, self.walls = resolution, geometry.bounded
+        self.resolution, self.walls, self.through = resolution, geometry.bounded, through
         rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
         self.constant("base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
         self.constant("size", torch.tensor(resolution, dtype=torch.float64))
         self.constant("around", torch.tensor([not wall for wall in self.walls], dtype=torch.float64))
         for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
-            spline = spline_between_walls(n, parity) if wall else spline_on_torus(n)
+            spline = spline_between_walls(n, parity) if wall else spline_on_torus(n, through)
             self.constant(f"spline{axis}", spline)
 
     def points(self) -> Tensor:
@@ -141,7 +147,7 @@ class Plane(Surface):
         if exact:
             image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
             # Of twice as many points the first is the wall itself, half a point before.
-            return spline_values(image, 2 * place + (MARGIN + 1 - around))
+            return spline_values(image, self.through * place + (MARGIN + 1 - around))
         for axis, wall in enumerate(self.walls):
             image = beyond_walls(image, axis - 2) if wall else around_torus(image, axis - 2)
         return bicubic_values(image, place + MARGIN)
@@ -232,6 +238,8 @@ def surface(resolution: tuple[int, int], geometry: Geometry, parity: Parity = "e
 class Transport(nn.Module):
     """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), between two learned filters.
 
+    With `refine` above one the fields may also be those of a grid with so many points for each along each axis.
+
     `filter`: nothing, a multiplier per frequency, or that between transforms that learn a matrix
     along x per frequency of y. `sheared`: the transforms of Monarch filters work in the coordinates x + y and y.
     `parity`: how fields go on beyond walls, where filters see the same: cosines there, or sines.
@@ -249,10 +257,11 @@ class Transport(nn.Module):
         filter: Filter = "diagonal",
         sheared: bool = False,
         parity: Parity = "even",
+        refine: int = 1,
     ) -> None:
         super().__init__()
         self.geometry, self.surface = geometry, surface(resolution, geometry, parity)
-        self.kind, self.parity = filter, parity
+        self.kind, self.parity, self.refine = filter, parity, refine
         # Along an axis that ends a Fourier series would see a jump, and cosines of a field that is zero there a kink.
         between_walls = "dct" if parity == "even" else "dst"
         start = PerAxis(*(between_walls if ends else "dft" for ends in geometry.bounded))
@@ -266,21 +275,25 @@ class Transport(nn.Module):
         parts = 2 if all(geometry.bounded) else 1
         shape = (2, self.transform.num_modes, fields, 1, parts)  # before the way and after it
         self.filters = nn.Parameter(torch.zeros(shape), requires_grad=filter != "none")
+        self.finer: FinerTransport | None = None
+        if refine > 1:
+            assert isinstance(geometry, Box) and not any(geometry.bounded) and filter != "monarch"
+            self.finer = FinerTransport(resolution, refine, geometry, self.transform, self.filters)
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
-        before, after = self.filters[0], self.filters[1]  # by number: unpacked, a rollout cannot be exported
         if velocities.dtype in HALF:
             velocities = velocities.float()
         origins = self.surface.origins(velocities)
-        return self._filtered(self.surface.sample(self._filtered(field, before), origins, exact=True), after)
-
-    def _filtered(self, field: Tensor, multipliers: Tensor) -> Tensor:
-        if self.kind == "none":
-            return field
-        return field + self.transform.synthesise(multipliers * self.transform.analyse(field))
+        if self.finer is not None and self.finer.refinement.is_fine(field):
+            way = origins - self.surface.points().to(origins)
+            return self.finer(field, way, None if self.kind == "none" else self.filters)
+        here, filters = self.surface, None if self.kind == "none" else self.filters
+        return carried(field, origins, here, self.transform, filters)
 
     def not_resampled_because(self, resolution: tuple[int, int]) -> str | None:
         """Why it cannot move to this grid; None if it can."""
+        if self.finer is not None:
+            return "what it carries has a finer grid of its own"
         return self.transform.not_resampled_because(resolution) if self.kind == "monarch" else None
 
     def resampled(self, resolution: tuple[int, int]) -> "Transport":
@@ -304,7 +317,46 @@ class Transport(nn.Module):
 
     def flops(self) -> int:
         """Real operations on one sample: the filters, and 16 points for each value between points."""
+        transform = self.transform if self.finer is None else self.finer.transform
         (rows, columns), fields = self.transform.grid, self.filters.shape[2]
-        values = (3 * self.surface.vectors + fields) * rows * columns
-        there, back = self.transform.analysis.flops(fields), self.transform.synthesis.flops(fields)
+        values = (3 * self.surface.vectors + fields * self.refine**2) * rows * columns
+        there, back = transform.analysis.flops(fields), transform.synthesis.flops(fields)
         return 2 * (there + back) + 2 * 16 * values
+
+
+class FinerTransport(nn.Module):
+    """The same on a grid with `times` as many points along each axis of a torus, given the way back on the coarser one."""
+
+    nearest: Tensor
+
+    def __init__(
+        self, resolution: tuple[int, int], times: int, torus: Box, coarser: PlaneTransform, filters: Tensor
+    ) -> None:
+        super().__init__()
+        self.refinement = Refinement(resolution, times)
+        finer = self.refinement.resolution
+        # Little is left at the highest frequencies of the finer grid: a spline through its own points will do.
+        self.surface = Plane(finer, torus, through=1)
+        self.transform = PlaneTransform(finer, (finer[0] // 2, finer[1] // 2))
+        self.register_buffer("nearest", nearest(self.transform.modes, coarser.modes), persistent=False)
+        shape = (2, self.transform.num_modes, *filters.shape[2:])
+        self.filters = nn.Parameter(torch.zeros(shape), requires_grad=filters.requires_grad)
+
+    def forward(self, field: Tensor, way: Tensor, filters: Tensor | None) -> Tensor:
+        way = self.refinement.times * self.refinement.refined(way)
+        origins = self.surface.moved(self.surface.points(), way)
+        if filters is not None:
+            filters = self.filters + filters[:, self.nearest]
+        return carried(field, origins, self.surface, self.transform, filters)
+
+
+def carried(
+    field: Tensor, origins: Tensor, here: Surface, transform: PlaneTransform, filters: Tensor | None
+) -> Tensor:
+    """A field sampled at its origins, between two filters (before and after, mode, field, 1, part)."""
+    if filters is None:
+        return here.sample(field, origins, exact=True)
+    before, after = filters[0], filters[1]  # by number: unpacked, a rollout cannot be exported
+    field = field + transform.synthesise(before * transform.analyse(field))
+    field = here.sample(field, origins, exact=True)
+    return field + transform.synthesise(after * transform.analyse(field))
