@@ -54,6 +54,10 @@ class Predictor(nn.Module, ABC):
     def predict(self, given: Tensor, frames: int) -> Tensor:
         """The `frames` wanted frames."""
 
+    def begin(self, given: Tensor) -> Tensor:
+        """What the first step sees of what is given."""
+        return given
+
     @torch.inference_mode()
     def forecast(self, given: Tensor, steps: int) -> "Forecast":
         """The `steps` frames after the given ones, without gradients, and when each sample left the training range.

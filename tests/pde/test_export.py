@@ -54,7 +54,8 @@ def call(*words: object) -> int:
 def frames_for(path: Path, batch: int, fields: int = 1) -> torch.Tensor:
     predictor = load(path)
     mean, std = predictor.input_scale
-    return mean + std * torch.randn(batch, *predictor.net.resolution, predictor.in_frames, fields)
+    frames = predictor.in_frames + predictor.net.lead
+    return mean + std * torch.randn(batch, *predictor.net.resolution, frames, fields)
 
 
 def error(file: Path, path: Path, batch: int, steps: int, fields: int = 1) -> float:
@@ -80,6 +81,13 @@ def test_a_rollout_is_the_predictors(suffix, tmp_path):
     file = tmp_path / f"m{suffix}"
     assert call("--weights", path, "--out", file, "--steps", 4) == 0
     assert max(error(file, path, batch, 4) for batch in (1, 5)) < 1e-5
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_rollout_on_a_finer_grid_is_the_predictors(steps, tmp_path):
+    path = stored(tmp_path / "w.safetensors", refine=2)
+    assert call("--weights", path, "--out", tmp_path / "m.pt2", "--steps", steps) == 0
+    assert error(tmp_path / "m.pt2", path, 3, steps) < 1e-5
 
 
 def test_several_fields_keep_their_own_scales(tmp_path):

@@ -6,15 +6,16 @@ among its own, so that what the data would show of the field is at hand.
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from pde.models.parts.constants import Constants
 from pde.models.parts.splines import upsampling
 
 BEGINS = 0.5
 """The share of a training after which fields are carried on the finer grid: its steps take twice as long."""
 
 
-class Refinement(nn.Module):
+class Refinement(Constants):
     """From the points of a torus to a grid with `times` as many along each axis, and back.
 
     >>> finer, field = Refinement((4, 6), 2), torch.randn(1, 4, 6, 1)
@@ -24,10 +25,9 @@ class Refinement(nn.Module):
 
     def __init__(self, resolution: tuple[int, int], times: int) -> None:
         super().__init__()
-        self.times, self.coarse = times, resolution
-        self.resolution = times * resolution[0], times * resolution[1]
+        self.times, self.resolution = times, (times * resolution[0], times * resolution[1])
         for axis, n in enumerate(resolution):
-            self.register_buffer(f"along{axis}", upsampling(n, times), persistent=False)
+            self.constant(f"along{axis}", upsampling(n, times))
 
     def refined(self, fields: Tensor) -> Tensor:
         """Fields (batch, x, y, ...) of the coarser grid on the finer one, by their Fourier series."""
@@ -47,7 +47,8 @@ class Refinement(nn.Module):
 def nearest(finer: tuple[int, int], coarser: tuple[int, int]) -> Tensor:
     """For each mode of the finer of two planes with so many modes along x and y, the nearest one of the coarser.
 
-    Modes come as in a `PlaneTransform` on a torus: those of y from 0 up; of each, those of x from 0 up, then those below 0.
+    Modes come as in a `PlaneTransform` on a torus: those of y from 0 up, and for each of them those of x from 0 up and
+    then those below 0.
 
     >>> nearest((2, 2), (1, 1))
     tensor([0, 0, 1, 1, 0, 0, 1, 1])

@@ -28,7 +28,7 @@ def spline_around(n: int) -> Tensor:
 
 
 def spline_on_torus(n: int, times: int = 2) -> Tensor:
-    """The coefficients on `times` as many points of a periodic axis and the margins: (times n + 2 MARGIN, n), float64."""
+    """The coefficients on `times` as many points of a periodic axis and the margins, from the values, float64."""
     return around_torus(spline_around(times * n) @ upsampling(n, times), 0)
 
 

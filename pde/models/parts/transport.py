@@ -15,12 +15,12 @@ wavenumber. Diffusion acts all along the way: half before and half after it is r
 where all before it is right to first (Strang 1968). Where their transforms learn as well, filters may differ from place
 to place along x. It assumes that something is carried, not which equation carries it.
 
-On a torus the field may be carried on a finer grid than that of the velocities, which are smooth (`refinement`). Filters
-there begin as those of the coarser grid, and learn what differs.
+On a torus the field may be carried on a finer grid than that of the velocities, which are smooth (`refinement`). The
+filters there begin as those of the coarser grid, and learn what differs.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,7 @@ from data.fields.geometry import Box, Geometry, Sphere
 from monarch_core import PlaneTransform
 from monarch_core.transforms.starts import PerAxis
 from pde.models.options import Filter, Parity
+from pde.models.parts.constants import Constants
 from pde.models.parts.refinement import Refinement, nearest
 from pde.models.parts.splines import (
     HALF,
@@ -48,28 +49,11 @@ TINY = 1e-20
 """Keeps the root of a square differentiable at zero."""
 
 
-class Surface(ABC, nn.Module):
+class Surface(ABC, Constants):
     """A grid on which points move: the positions of its points, what a displacement does, and values between them."""
 
     vectors: int
     """Components of a position."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._exact: dict[str, Tensor] = {}
-
-    def constant(self, name: str, value: Tensor) -> None:
-        """Keep a constant, given in double precision, in that of the module, wherever it is moved to."""
-        self._exact[name] = value
-        self.register_buffer(name, value.to(torch.get_default_dtype()), persistent=False)
-
-    def _apply(self, *how: Any, **options: Any) -> Self:
-        super()._apply(*how, **options)
-        for name, value in self._exact.items():
-            here = getattr(self, name)
-            # Of a module in single precision that becomes double, nothing is lost.
-            setattr(self, name, value.to(here.dtype).to(here.device))
-        return self
 
     @abstractmethod
     def points(self) -> Tensor:
@@ -277,8 +261,9 @@ class Transport(nn.Module):
         self.filters = nn.Parameter(torch.zeros(shape), requires_grad=filter != "none")
         self.finer: FinerTransport | None = None
         if refine > 1:
-            assert isinstance(geometry, Box) and not any(geometry.bounded) and filter != "monarch"
-            self.finer = FinerTransport(resolution, refine, geometry, self.transform, self.filters)
+            assert geometry == Box(), "a finer grid is one of a torus"
+            assert filter != "monarch", "the transforms of a Monarch filter belong to one grid"
+            self.finer = FinerTransport(resolution, refine, self.transform, self.filters)
 
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
         if velocities.dtype in HALF:
@@ -325,18 +310,18 @@ class Transport(nn.Module):
 
 
 class FinerTransport(nn.Module):
-    """The same on a grid with `times` as many points along each axis of a torus, given the way back on the coarser one."""
+    """The same on a grid with `times` as many points along each axis of a torus; the way is that of the coarser one."""
 
     nearest: Tensor
 
     def __init__(
-        self, resolution: tuple[int, int], times: int, torus: Box, coarser: PlaneTransform, filters: Tensor
+        self, resolution: tuple[int, int], times: int, coarser: PlaneTransform, filters: Tensor
     ) -> None:
         super().__init__()
         self.refinement = Refinement(resolution, times)
         finer = self.refinement.resolution
         # Little is left at the highest frequencies of the finer grid: a spline through its own points will do.
-        self.surface = Plane(finer, torus, through=1)
+        self.surface = Plane(finer, Box(), through=1)
         self.transform = PlaneTransform(finer, (finer[0] // 2, finer[1] // 2))
         self.register_buffer("nearest", nearest(self.transform.modes, coarser.modes), persistent=False)
         shape = (2, self.transform.num_modes, *filters.shape[2:])
