@@ -18,7 +18,7 @@ from pde.models.parts.model import Model
 from pde.models.parts.refinement import Refinement, nearest
 from pde.models.parts.transport import REACH, Transport
 from pde.predictor import Forecaster
-from pde.problems import PROBLEMS
+from pde.problems import PROBLEMS, Symmetry
 from pde.table import planned
 from tests.pde.test_late_learning import OPTIONS, STEPS, Interruption, last_state, metrics
 
@@ -69,6 +69,20 @@ def test_the_nearest_mode_is_the_nearest_one() -> None:
         found = known[index]
         distance = max(abs(found[0] - kx), abs(found[1] - ky))
         assert distance == min(max(abs(other[0] - kx), abs(other[1] - ky)) for other in known)
+
+
+@pytest.mark.parametrize("symmetry", PROBLEMS["navier-stokes"].symmetries, ids=lambda symmetry: symmetry.move)
+def test_the_image_of_a_refined_field_is_the_refined_image(symmetry: Symmetry) -> None:
+    """So forecasts on the finer grid can be averaged over images."""
+    finer, field, once = (
+        Refinement((16, 16), 2),
+        torch.randn(3, 16, 16, 1, 1),
+        torch.ones(3, dtype=torch.long),
+    )
+    fine = finer.refined(field)
+    image = symmetry.image(fine, once * symmetry.order(fine) // symmetry.order(field))
+    assert torch.equal(finer.seen(image), symmetry.image(finer.seen(fine), once))
+    assert (image - finer.refined(symmetry.image(field, once))).abs().max() < 1e-12
 
 
 # Transport

@@ -222,7 +222,7 @@ def surface(resolution: tuple[int, int], geometry: Geometry, parity: Parity = "e
 class Transport(nn.Module):
     """Moves fields (batch, x, y, field) by velocities (batch, x, y, 4), between two learned filters.
 
-    With `refine` above one the fields may also be those of a grid with so many points for each along each axis.
+    With `refine` above one they may also lie on a grid with so many points for each of these, along each axis.
 
     `filter`: nothing, a multiplier per frequency, or that between transforms that learn a matrix
     along x per frequency of y. `sheared`: the transforms of Monarch filters work in the coordinates x + y and y.
@@ -269,11 +269,12 @@ class Transport(nn.Module):
         if velocities.dtype in HALF:
             velocities = velocities.float()
         origins = self.surface.origins(velocities)
+        filters = None if self.kind == "none" else self.filters
         if self.finer is not None and self.finer.refinement.is_fine(field):
             way = origins - self.surface.points().to(origins)
-            return self.finer(field, way, None if self.kind == "none" else self.filters)
-        here, filters = self.surface, None if self.kind == "none" else self.filters
-        return carried(field, origins, here, self.transform, filters)
+            finer: Tensor = self.finer(field, way, filters)
+            return finer
+        return carried(field, origins, self.surface, self.transform, filters)
 
     def not_resampled_because(self, resolution: tuple[int, int]) -> str | None:
         """Why it cannot move to this grid; None if it can."""
