@@ -200,12 +200,13 @@ class Forecaster(Predictor):
         A network with a finer grid is led in, as far as there are frames before: it makes a frame that is known, which
         then has the known values at the points of the data and the network's own between them.
         """
-        last = given.shape[3] - self.in_frames
-        first = max(last - self.net.lead, 0)
+        count = given.shape[3]
+        lead = min(self.net.lead, count - self.in_frames)
+        first = count - self.in_frames - lead
         frames = self.net.refined(given[..., first : first + self.in_frames, :])
-        for known in given[..., first + self.in_frames :, :].unbind(3):
+        for known in range(count - lead, count):
             made = self(frames)
-            made = made + self.net.refined(known[..., None, :] - self.net.seen(made))
+            made = made + self.net.refined(given[..., known : known + 1, :] - self.net.seen(made))
             frames = torch.cat((frames, made), dim=3)[..., 1:, :]
         return frames
 
