@@ -79,10 +79,8 @@ class Budget:
 
     def pace(self, run: Run) -> Pace:
         """The pace of the trial, which a resumed run does not make again."""
-        found = run.manifest.get("pace", {})
-        if found.keys() != {
-            entry.name for entry in fields(Pace)
-        }:  # there is none, or that of an older version
+        found, known = run.manifest.get("pace", {}), {entry.name for entry in fields(Pace)}
+        if found.keys() != known:  # there is none, or one that an older version wrote
             found = asdict(self.measure())
         run.update(pace=found)
         return Pace(**found)

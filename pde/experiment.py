@@ -49,9 +49,10 @@ class Training(Experiment):
         self._reach(self.done, processes=self.trainer.world_size)
 
     def _reach(self, done: float, processes: int = 1) -> None:
-        """Begin what begins after this share of the training; before, it costs nothing.
+        """Begin what begins after this share of the training; until then it costs nothing.
 
-        Several processes must agree on what has gradients, so there everything has them from the start.
+        Several processes must agree on what has gradients. There everything has them from the start: fields are on the
+        finer grid at once, and gradients of transforms that do not learn yet are dropped.
         """
         net = self.model.net
         self.finer = done >= net.refine_from or processes > 1
@@ -59,7 +60,7 @@ class Training(Experiment):
             net.learn_transforms(done >= net.transform_from)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if self.done < self.model.net.transform_from:  # of several processes: see above
+        if self.done < self.model.net.transform_from:
             for parameter in self.model.net.transform_parameters():
                 parameter.grad = None
 

@@ -1,11 +1,12 @@
 """Small data, made once, and an empty folder to work in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from data.fields.generator import generate
 from data.navier_stokes.config import GenerateConfig
@@ -24,6 +25,15 @@ SMALL: dict[str, dict[str, Any]] = {
 MakeFlow = Callable[..., Path]
 FieldFile = Callable[[str], Path]
 Command = Callable[..., int]
+
+
+@pytest.fixture
+def double_precision() -> Iterator[None]:
+    """Modules and random numbers in double precision, the same numbers in every test."""
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @pytest.fixture(scope="session")

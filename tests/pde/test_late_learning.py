@@ -1,4 +1,4 @@
-"""Transforms that begin to learn late: when they change, and what an interruption leaves of that."""
+"""What begins late in a training, learned transforms or a finer grid: when, and what an interruption leaves of it."""
 
 import csv
 from pathlib import Path
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from pde.experiment import Markov
+from pde.predictor import Forecaster
 
 STEPS = 8  # four epochs of two batches
 OPTIONS = ("--width", "4", "--modes", "3", "--batch-size", "6", "--epochs", "4", "--seed", "3")
@@ -40,6 +41,19 @@ def test_transforms_begin_to_learn_after_their_share_of_the_steps(train_flow, se
     assert changed == [step >= begin for step in range(STEPS)]
 
 
+def test_training_begins_on_the_grid_of_the_data_and_goes_on_on_the_finer_one(train_flow, monkeypatch):
+    sides, forward = [], Forecaster.forward
+
+    def look(self: Forecaster, frames: Tensor) -> Tensor:
+        if torch.is_grad_enabled():  # neither a validation nor the step before a forecast
+            sides.append(frames.shape[1])
+        return forward(self, frames)
+
+    monkeypatch.setattr(Forecaster, "forward", look)
+    assert train_flow(*OPTIONS, "--refine", "2", "--name", "one") == 0
+    assert sides == [sides[0]] * (STEPS // 2) + [2 * sides[0]] * (STEPS // 2)
+
+
 def last_state(folder: Path) -> dict[str, Tensor]:
     state: dict[str, Tensor] = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)[
         "state_dict"
@@ -53,9 +67,10 @@ def metrics(folder: Path) -> list[dict[str, str]]:
     return [{key: value for key, value in row.items() if not key.endswith("seconds")} for row in rows]
 
 
-@pytest.mark.parametrize("stop", [2, 5], ids=["before they learn", "after they began"])
-def test_an_interrupted_run_ends_as_the_whole_run_bit_for_bit(train_flow, workplace, monkeypatch, stop):
-    words = [*OPTIONS, "--transform-from", "0.5", "--checkpoint-minutes", "1e-9", "--symmetries"]
+@pytest.mark.parametrize("late", [("--transform-from", "0.5"), ("--refine", "2")], ids=["transforms", "grid"])
+@pytest.mark.parametrize("stop", [2, 5], ids=["before it begins", "after it began"])
+def test_an_interrupted_run_ends_as_the_whole_run_bit_for_bit(train_flow, workplace, monkeypatch, stop, late):
+    words = [*OPTIONS, *late, "--checkpoint-minutes", "1e-9", "--symmetries"]
     assert train_flow(*words, "--name", "whole") == 0
     with monkeypatch.context() as patch:
         loss = Markov.loss

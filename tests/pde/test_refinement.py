@@ -1,8 +1,6 @@
-"""Fields carried on a finer grid than that of the data: the grid, transport, the way into a forecast, training."""
+"""Fields carried on a finer grid than that of the data: the grid, transport, and the way into a forecast."""
 
-from collections.abc import Callable, Iterator
 from math import pi
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from torch import Tensor
 from data.fields.geometry import Box
 from lab.errors import UserError
 from pde.config import TableConfig, TrainConfig
-from pde.experiment import Markov
 from pde.models import build
 from pde.models.parts.model import Model
 from pde.models.parts.refinement import Refinement, nearest
@@ -20,22 +17,9 @@ from pde.models.parts.transport import REACH, Transport
 from pde.predictor import Forecaster
 from pde.problems import PROBLEMS, Symmetry
 from pde.table import planned
-from tests.pde.test_late_learning import OPTIONS, STEPS, Interruption, last_state, metrics
 
 TORUS = Box()
-
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-@pytest.fixture
-def single_precision() -> None:
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def wave(kx: int, ky: int, resolution: tuple[int, int], shift: tuple[float, float] = (0.0, 0.0)) -> Tensor:
@@ -159,9 +143,9 @@ def test_a_model_steps_on_both_grids(model: str) -> None:
 # Forecasts
 
 
-def small(**options: Any) -> Forecaster:
+def small() -> Forecaster:
     design = {**PROBLEMS["navier-stokes"].design, "modes_y": 4}
-    net = build("mno", 1, 16, **{**design, "width": 4, "modes": 4, "depth": 2, "refine": 2, **options})
+    net = build("mno", 1, 16, **{**design, "width": 4, "modes": 4, "depth": 2, "refine": 2})
     with torch.no_grad():
         for name, parameter in net.named_parameters():
             if "decoder" in name:
@@ -192,69 +176,6 @@ def test_a_forecast_keeps_to_the_finer_grid_and_shows_the_points_of_the_data() -
             state = forecaster(state)
             expected.append(state[:, ::2, ::2])
         assert torch.equal(forecaster.predict(given, 3), torch.cat(expected, 3))
-
-
-# Training
-
-
-@pytest.fixture
-def grids(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The step of the training and the points per side of every frame with a gradient that a network sees."""
-    found: list[tuple[int, int]] = []
-    loss, forward = Markov.loss, Forecaster.forward
-    at = [0]
-
-    def watched(self: Markov, batch: list[Tensor]) -> Tensor:
-        at[0] = self.global_step
-        return loss(self, batch)
-
-    def look(self: Forecaster, frames: Tensor) -> Tensor:
-        if torch.is_grad_enabled():
-            found.append((at[0], frames.shape[1]))
-        return forward(self, frames)
-
-    monkeypatch.setattr(Markov, "loss", watched)
-    monkeypatch.setattr(Forecaster, "forward", look)
-    return found
-
-
-def test_training_begins_on_the_grid_of_the_data_and_goes_on_on_the_finer_one(
-    single_precision: None, train_flow: Callable[..., int], grids: list[tuple[int, int]]
-) -> None:
-    assert train_flow(*OPTIONS, "--refine", "2", "--name", "one") == 0
-    side = grids[0][1]
-    assert [points for _, points in grids] == [side] * (STEPS // 2) + [2 * side] * (STEPS // 2)
-
-
-@pytest.mark.parametrize("stop", [2, 5], ids=["before it is finer", "after"])
-def test_an_interrupted_training_ends_as_the_whole_one_bit_for_bit(
-    single_precision: None,
-    train_flow: Callable[..., int],
-    workplace: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    stop: int,
-) -> None:
-    words = [*OPTIONS, "--refine", "2", "--checkpoint-minutes", "1e-9", "--symmetries"]
-    assert train_flow(*words, "--name", "whole") == 0
-    with monkeypatch.context() as patch:
-        loss = Markov.loss
-
-        def interrupted(self: Markov, batch: list[Tensor]) -> Tensor:
-            if self.global_step == stop:
-                raise Interruption
-            return loss(self, batch)
-
-        patch.setattr(Markov, "loss", interrupted)
-        with pytest.raises(Interruption):
-            train_flow(*words, "--name", "stopped")
-    assert train_flow(*words, "--name", "stopped", "--resume") == 0
-    whole, stopped = (workplace / "runs" / "pde" / name for name in ("whole", "stopped"))
-    first, second = last_state(whole), last_state(stopped)
-    assert first.keys() == second.keys()
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert metrics(whole) == metrics(stopped)
-    finer = next(value for name, value in first.items() if name.endswith("finer.filters"))
-    assert finer.abs().max() > 0
 
 
 # Options

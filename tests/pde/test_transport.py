@@ -1,6 +1,5 @@
 """Transport against exact solutions, its filter against torch.fft and scipy.fft, and its splines against scipy."""
 
-from collections.abc import Iterator
 from math import pi
 
 import numpy as np
@@ -32,14 +31,7 @@ GRIDS: list[tuple[Geometry, tuple[int, int]]] = [
     (Sphere(), (12, 24)),
     (Sphere("equiangular"), (13, 24)),
 ]
-
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def mesh(geometry: Geometry, resolution: tuple[int, int]) -> tuple[Tensor, Tensor]:
