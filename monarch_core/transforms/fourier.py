@@ -71,6 +71,8 @@ def hartley(
 class Fourier(ComplexWaves):
     """The start "dft"."""
 
+    fourier = True
+
     def matrix(self, n: int, inverse: bool) -> Tensor:
         return dft_spec(n, inverse, "ortho").dense()
 

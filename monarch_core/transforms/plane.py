@@ -295,6 +295,10 @@ class PlaneTransform(Transform):
 
     def analyse(self, field: Tensor) -> Tensor:
         """(batch, x, y, channel) to (mode, channel, batch, 2)."""
+        self._check(field)
+        return self.analysis.of_field(field)
+
+    def _check(self, field: Tensor) -> None:
         if not is_traced() and (
             tensor(field, "a field", axes=4).shape[1:3] != self.grid or field.shape[3] % self.groups
         ):
@@ -302,7 +306,6 @@ class PlaneTransform(Transform):
                 f"this transform takes fields (batch, {self.grid[0]}, {self.grid[1]}, channel), with a multiple of "
                 f"{self.groups} channels; got shape {tuple(field.shape)}."
             )
-        return self.analysis.of_field(field)
 
     def synthesise(self, modes: Tensor) -> Tensor:
         """(mode, channel, batch, 2) to (batch, x, y, channel)."""
@@ -312,6 +315,38 @@ class PlaneTransform(Transform):
                 f"this transform takes modes ({count}, channel, batch, 2); got shape {tuple(modes.shape)}."
             )
         return self.synthesis.of_modes(modes)
+
+    def filtered(self, field: Tensor, multipliers: Tensor) -> Tensor:
+        """A field (batch, x, y, channel) whose modes are multiplied by real numbers (mode, channel, 1, part).
+
+        There is one part, or two that multiply the real and the imaginary part of a mode. Where nothing learns and
+        nearly all frequencies of a torus are kept, an FFT takes a fraction of the time that matrices take.
+
+        >>> plane, field = PlaneTransform((8, 8), 4, dtype=torch.float64), torch.randn(1, 8, 8, 1, dtype=torch.float64)
+        >>> numbers = torch.randn(32, 1, 1, 1, dtype=torch.float64)
+        >>> torch.allclose(plane.filtered(field, numbers), plane.synthesise(numbers * plane.analyse(field)))
+        True
+        """
+        if multipliers.shape[-1] > 1 or not self._is_fft(field):
+            return self.synthesise(multipliers * self.analyse(field))
+        self._check(field)
+        rows, (x, y) = self.grid[0], self.modes
+        by_mode = multipliers.flatten(1).view(y, 2 * x, -1).permute(2, 1, 0)
+        between = by_mode.new_zeros(len(by_mode), rows - 2 * x, y)  # the frequency of x that is not kept
+        by_mode = torch.cat((by_mode[:, :x], between, by_mode[:, x:]), 1)
+        modes = torch.fft.rfft2(field.permute(0, 3, 1, 2))[..., :y]
+        return torch.fft.irfft2(by_mode * modes, s=self.grid).permute(0, 2, 3, 1)
+
+    def _is_fft(self, field: Tensor) -> bool:
+        """Whether an FFT takes the field to its modes and back: it is fixed, and keeps all but one frequency at most.
+
+        Whoever records operations gets matrices, for machines and formats without an FFT.
+        """
+        if torch.compiler.is_compiling() or is_traced() or field.dtype not in (torch.float32, torch.float64):
+            return False
+        whole = all(2 * modes >= points - 1 > 0 for modes, points in zip(self.modes, self.grid, strict=True))
+        fixed = self.start.fourier and self.learn == ("fixed", "fixed") and not any(self.shear)
+        return whole and fixed and self.out == self.grid
 
     def not_resampled_because(self, grid: Pair) -> str | None:
         """Why the transform cannot move to this grid; None if it can."""

@@ -43,6 +43,8 @@ class Start(ABC):
     """Whether it is drawn at random, and has to be stored with what is learned."""
     per_frequency = False
     """Whether the second axis has a matrix for each frequency of the first."""
+    fourier = False
+    """Whether it is the discrete Fourier transform along both axes, so that an FFT does the same."""
 
     @abstractmethod
     def first(self, n: int, out: int, modes: int) -> Tables:
@@ -145,6 +147,7 @@ class PerAxis(Start):
     def __init__(self, x: str | Start, y: str | Start) -> None:
         self.x, self.y = find_start(x), find_start(y)
         self.stays_because = self.x.stays_because or self.y.stays_because
+        self.fourier = self.x.fourier and self.y.fourier
 
     def first(self, n: int, out: int, modes: int) -> Tables:
         return self.y.first(n, out, modes)

@@ -51,6 +51,34 @@ def test_analysis_is_the_truncated_transform(start, form, assert_close):
     assert_close(made, expected)
 
 
+@pytest.mark.parametrize(
+    ("grid", "modes"), [((8, 12), (4, 6)), ((7, 9), (3, 4)), ((8, 12), (3, 4)), ((8, 1), 4)]
+)
+@pytest.mark.parametrize("start", ["dft", "dct", PerAxis("dft", "dst")])
+def test_filtered_modes_are_those_between_analysis_and_synthesis(start, grid, modes, assert_close):
+    """Of whole planes, with one frequency left out, truncated, and of a line: by FFT or by matrices."""
+    plane, field = double(grid, modes, start=start), draw(3, *grid, 2)
+    for parts in (1, 2):
+        numbers = draw(plane.num_modes, 2, 1, parts)
+        assert_close(plane.filtered(field, numbers), plane.synthesise(numbers * plane.analyse(field)))
+
+
+@pytest.mark.parametrize(
+    "options", [{"learn": ("per-frequency", "fixed")}, {"shear": True}, {"out": (12, 12)}]
+)
+def test_filtered_modes_of_what_learns_or_moves_are_not_those_of_an_fft(options, assert_close):
+    plane, field = double((8, 8), 4, **options), draw(3, 8, 8, 1)
+    for parameter in plane.parameters():
+        torch.nn.init.normal_(parameter)
+    numbers = draw(plane.num_modes, 1, 1, 1)
+    assert_close(plane.filtered(field, numbers), plane.synthesise(numbers * plane.analyse(field)))
+
+
+def test_filtered_fields_have_the_points_of_the_plane():
+    with pytest.raises(ValueError, match=r"takes fields \(batch, 8, 8, channel\)"):
+        double((8, 8), 4).filtered(draw(1, 8, 16, 1), draw(32, 1, 1, 1))
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("start", ["dct", "dst"])
 def test_synthesis_undoes_analysis_of_cosines_and_sines(start, form, assert_close):

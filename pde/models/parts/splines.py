@@ -1,7 +1,5 @@
 """Values between the points of a grid: cubic splines through twice as many points, and cubic convolution."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample
@@ -59,24 +57,24 @@ def spline_values(coefficients: Tensor, place: Tensor) -> Tensor:
     """
     batch, channels, *sides = coefficients.shape
     image = coefficients.float() if coefficients.dtype in HALF else coefficients
-    place = place.to(image.dtype)
+    place = place.to(image.dtype).movedim(-1, 0).contiguous()  # an axis at a time is quicker than in pairs
     whole = place.detach().floor()
     t = place - whole
     t2 = t * t
     t3 = t2 * t
-    lower = (5 - 3 * (t + t2) + 2 * t3) / 6  # weight of the first pair
-    upper = 1 - lower
-    first = whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 * lower)
+    upper = (1 + 3 * (t + t2) - 2 * t3) / 6  # weight of the second pair
+    first = whole - 1 + (4 - 6 * t2 + 3 * t3) / (6 - 6 * upper)
     second = whole + 1 + t3 / (6 * upper)
-    # Each (pair, batch, x, y), as `grid_sample` counts: from -1 at the first point to 1 at the last.
-    y, x = _from_minus_one(torch.stack((first, second)), sides).unbind(-1)
-    shape = (2, 2, *place.shape[:-1])
-    grid = torch.stack((x[None].expand(shape), y[:, None].expand(shape)), -1).flatten(0, 1)
-    four = grid.transpose(0, 1).flatten(1, 2)  # the four places of a point below each other: one call for all
-    sampled = grid_sample(image, four, align_corners=True).view(batch, channels, 4, *place.shape[1:-1])
-    rows, columns = torch.stack((lower, upper)).unbind(-1)
-    weight = (rows[:, None] * columns[None]).flatten(0, 1).transpose(0, 1)
-    made = (sampled * weight[:, None]).sum(2)
+    pairs = torch.stack((first, second), 2).unbind(0)
+    y, x = (_from_minus_one(pair, n) for pair, n in zip(pairs, sides, strict=True))  # (batch, pair, x, y)
+    rows, columns = place.shape[2:]
+    shape = (batch, 2, 2, rows, columns)
+    four = torch.stack((x[:, None].expand(shape), y[:, :, None].expand(shape)), -1)
+    # The four places of a point below each other: one call for all.
+    sampled = grid_sample(image, four.view(batch, 4 * rows, columns, 2), align_corners=True)
+    sampled = sampled.view(batch, channels, 2, 2, rows, columns)
+    along_rows = torch.lerp(sampled[:, :, 0], sampled[:, :, 1], upper[0][:, None, None])
+    made = torch.lerp(along_rows[:, :, 0], along_rows[:, :, 1], upper[1][:, None])
     return made.to(coefficients.dtype).permute(0, 2, 3, 1)
 
 
@@ -87,18 +85,18 @@ def bicubic_values(image: Tensor, place: Tensor) -> Tensor:
     one point to the next; a network that learns its velocities learns to live with that.
     """
     values = image.float() if image.dtype in HALF else image
-    where = _from_minus_one(place.to(values.dtype), image.shape[-2:])
+    # Axis by axis: a tensor of the sides would be a constant that exporters do not take.
+    axes = zip(place.to(values.dtype).unbind(-1), image.shape[-2:], strict=True)
+    where = torch.stack([_from_minus_one(along, n) for along, n in axes], -1)
     sampled = grid_sample(
         values.mT, where, mode="bicubic", align_corners=True
     )  # columns first, as places have rows
     return sampled.to(image.dtype).permute(0, 2, 3, 1)
 
 
-def _from_minus_one(place: Tensor, sides: Sequence[int]) -> Tensor:
-    """Places in points as `grid_sample` counts them: from -1 at the first point to 1 at the last."""
-    # Axis by axis: a tensor made here would be a constant that exporters do not take.
-    parts = [part * (2 / (n - 1)) - 1 for part, n in zip(place.unbind(-1), sides, strict=True)]
-    return torch.stack(parts, -1)
+def _from_minus_one(place: Tensor, n: int) -> Tensor:
+    """Places in points of an axis as `grid_sample` counts them: from -1 at the first of n points to 1 at the last."""
+    return place * (2 / (n - 1)) - 1
 
 
 def around_torus(image: Tensor, axis: int) -> Tensor:

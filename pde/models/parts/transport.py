@@ -343,6 +343,6 @@ def carried(
     if filters is None:
         return here.sample(field, origins, exact=True)
     before, after = filters[0], filters[1]  # by number: unpacked, a rollout cannot be exported
-    field = field + transform.synthesise(before * transform.analyse(field))
+    field = field + transform.filtered(field, before)
     field = here.sample(field, origins, exact=True)
-    return field + transform.synthesise(after * transform.analyse(field))
+    return field + transform.filtered(field, after)
