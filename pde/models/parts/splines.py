@@ -72,9 +72,10 @@ def spline_values(coefficients: Tensor, place: Tensor) -> Tensor:
     four = torch.stack((x[:, None].expand(shape), y[:, :, None].expand(shape)), -1)
     # The four places of a point below each other: one call for all.
     sampled = grid_sample(image, four.view(batch, 4 * rows, columns, 2), align_corners=True)
-    sampled = sampled.view(batch, channels, 2, 2, rows, columns)
-    along_rows = torch.lerp(sampled[:, :, 0], sampled[:, :, 1], upper[0][:, None, None])
-    made = torch.lerp(along_rows[:, :, 0], along_rows[:, :, 1], upper[1][:, None])
+    above, below = sampled.view(batch, channels, 2, 2, rows, columns).unbind(2)
+    between_rows, between_columns = upper.unbind(0)
+    left, right = torch.lerp(above, below, between_rows[:, None, None]).unbind(2)
+    made = torch.lerp(left, right, between_columns[:, None])
     return made.to(coefficients.dtype).permute(0, 2, 3, 1)
 
 
