@@ -24,7 +24,7 @@ from torch import Tensor, arange
 from ..checks import pair, tensor, whole
 from ..monarch import Monarch
 from ..multiply import is_traced
-from ..pairs import adjoint, product, real_part_matrix, rearranged
+from ..pairs import adjoint, complex_kernels, product, real_part_matrix, rearranged
 from ..reordering import Permutation
 from .axis import RealOperator, Transform, resample
 from .starts import Latitudes, Start, find_start
@@ -340,9 +340,9 @@ class PlaneTransform(Transform):
     def _is_fft(self, field: Tensor) -> bool:
         """Whether an FFT takes the field to its modes and back: it is fixed, and keeps all but one frequency at most.
 
-        Whoever records operations gets matrices, for machines and formats without an FFT.
+        Whoever records operations, or wants real arithmetic, gets matrices.
         """
-        if torch.compiler.is_compiling() or is_traced() or field.dtype not in (torch.float32, torch.float64):
+        if is_traced() or not complex_kernels(field):
             return False
         whole = all(2 * modes >= points - 1 > 0 for modes, points in zip(self.modes, self.grid, strict=True))
         fixed = self.start.fourier and self.learn == ("fixed", "fixed") and not any(self.shear)
