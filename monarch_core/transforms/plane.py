@@ -335,7 +335,8 @@ class PlaneTransform(Transform):
         between = by_mode.new_zeros(len(by_mode), rows - 2 * x, y)  # the frequency of x that is not kept
         by_mode = torch.cat((by_mode[:, :x], between, by_mode[:, x:]), 1)
         modes = torch.fft.rfft2(field.permute(0, 3, 1, 2))[..., :y]
-        return torch.fft.irfft2(by_mode * modes, s=self.grid).permute(0, 2, 3, 1)
+        made: Tensor = torch.fft.irfft2(by_mode * modes, s=self.grid)
+        return made.permute(0, 2, 3, 1)
 
     def _is_fft(self, field: Tensor) -> bool:
         """Whether an FFT takes the field to its modes and back: it is fixed, and keeps all but one frequency at most.
