@@ -345,9 +345,9 @@ class PlaneTransform(Transform):
         """
         if is_traced() or not complex_kernels(field):
             return False
-        whole = all(2 * modes >= points - 1 > 0 for modes, points in zip(self.modes, self.grid, strict=True))
+        entire = all(2 * modes >= points - 1 > 0 for modes, points in zip(self.modes, self.grid, strict=True))
         fixed = self.start.fourier and self.learn == ("fixed", "fixed") and not any(self.shear)
-        return whole and fixed and self.out == self.grid
+        return entire and fixed and self.out == self.grid
 
     def not_resampled_because(self, grid: Pair) -> str | None:
         """Why the transform cannot move to this grid; None if it can."""

@@ -256,9 +256,8 @@ class NoComplexTensors(TorchDispatchMode):
         return made
 
 
-@pytest.mark.usefixtures(
-    "double_precision"
-)  # matrices that were made in single precision are not those of an FFT
+# Double precision from the start: matrices made in single precision would not agree with an FFT.
+@pytest.mark.usefixtures("double_precision")
 @pytest.mark.parametrize(("name", "options"), [v for v in VARIANTS if v[0] in ("fno", "lfno", "mno", "sfno")])
 def test_training_step_in_real_arithmetic_forms_no_complex_tensor_and_agrees(
     name: str, options: dict[str, Any]
