@@ -1,11 +1,11 @@
-"""Training steps of the neural operators, against the FNO of the neuraloperator package.
+"""Training steps of the neural operators, against the FNO of the neuraloperator package; and what transport costs.
 
-    python -m benchmarks.pde [--quick]
+    python -m benchmarks.pde [--quick] [--busy]
 
-One step is forward, loss and backward on 20 fields of 64 x 64 points with ten frames in, float32. The models take
-turns and the quickest of their steps counts, so that other work on the machine disturbs all alike; read the ratios.
-neuraloperator is used by nothing else here: pip install neuraloperator tensorly tensorly-torch, in an environment of
-its own, adds it to the comparison.
+One step is forward, loss and backward, float32: on 20 fields of 64 x 64 points with ten frames in, and for transport on
+ten samples of a problem with one frame in, as the Markov recipe trains. The models take turns and the quickest of their
+steps counts, so that other work on the machine disturbs all alike; read the ratios. neuraloperator is used by nothing
+else here: pip install neuraloperator tensorly tensorly-torch, in an environment of its own, adds it to the comparison.
 """
 
 import warnings
@@ -15,10 +15,18 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.race import options, quickest
+from data.fields.layout import Grid
 from lab.table import Column, Table
+from pde.config import TrainConfig
 from pde.models import build
 
 BATCH, POINTS, FRAMES = 20, 64, 10
+CARRIED = {
+    "navier-stokes": ((64, 64, 1), ("mno", "lfno", "fno", "ffno")),
+    "burgers-walls": ((64, 64, 2), ("mno", "fno")),
+    "shallow-water": ((32, 64, 3), ("mno", "fno")),
+}
+"""Problems, each with a geometry of its own: points and fields, and models whose steps transport makes longer."""
 
 
 def neuraloperator_fno() -> nn.Module | None:
@@ -73,8 +81,28 @@ def training_step(name: str, model: nn.Module) -> Callable[[], None]:
     return step
 
 
-def main() -> None:
-    chosen = options(__doc__, quick="fewer rounds", threads=torch.get_num_threads())
+def markov_step(problem: str, name: str, **options: object) -> Callable[[], None]:
+    """The same as the Markov recipe has it: one frame in and, on a finer grid, the steps that lead there."""
+    config = TrainConfig(problem=problem, model=name, options=options)
+    rows, columns, fields = CARRIED[problem][0]
+    grid = Grid.of(config.about.geometry, rows, columns)
+    model = build(name, fields, grid, fields, **config.options)
+    with torch.no_grad():
+        frames = model.refined(torch.randn(BATCH // 2, rows, columns, fields))
+
+    def step() -> None:
+        with torch.no_grad():
+            for _ in range(model.lead):
+                model.step(frames)
+        there, new = model.step(frames)
+        (there + new).square().mean().backward()
+        model.zero_grad()
+
+    return step
+
+
+def architectures(rounds: int) -> Table:
+    """Training steps of all operators, without transport."""
     makers: dict[str, Callable[[], nn.Module | None]] = {
         "neuraloperator": neuraloperator_fno,
         "fno, by FFT": fno_with_fft,
@@ -90,17 +118,50 @@ def main() -> None:
     if "neuraloperator" not in models:
         print("neuraloperator is not installed: its column is empty (see the top of this file)")
     steps = {name: training_step(name, model) for name, model in models.items()}
-    times = quickest(steps, seconds=0, rounds=5 if chosen.quick else 25)
-    print(
-        f"{chosen.threads} thread(s), torch {torch.__version__}, batch {BATCH} of {POINTS} x {POINTS}, {FRAMES} in"
-    )
+    times = quickest(steps, seconds=0, rounds=rounds)
     digits = {"parameters": 0, "ms per step": 1, "against neuraloperator": 2, "against fno": 2}
     table = Table([Column("model"), *(Column(title, digits=number) for title, number in digits.items())])
     for name, model in models.items():
         package = times["neuraloperator"] / times[name] if "neuraloperator" in times else None
         parameters = sum(p.numel() for p in model.parameters())
         table.add(name, parameters, 1e3 * times[name], package, times["fno"] / times[name])
-    print(table.markdown())
+    return table
+
+
+def transport(rounds: int) -> Table:
+    """What carrying the fields adds to a training step, with and without a finer grid for them."""
+    digits = {
+        "without (ms)": 1,
+        "transport (ms)": 1,
+        "ratio": 2,
+        "with --refine 2 (ms)": 1,
+        "ratio to without": 2,
+    }
+    columns = [Column("problem"), Column("model")]
+    table = Table([*columns, *(Column(title, digits=number) for title, number in digits.items())])
+    for problem, (_, names) in CARRIED.items():
+        for name in names:
+            steps = {
+                "without": markov_step(problem, name, transport=False),
+                "with": markov_step(problem, name, transport=True),
+            }
+            if problem == "navier-stokes":
+                steps["finer"] = markov_step(problem, name, transport=True, refine=2)
+            times = {key: 1e3 * value for key, value in quickest(steps, seconds=0, rounds=rounds).items()}
+            plain, finer = times["without"], times.get("finer")
+            ratio = None if finer is None else finer / plain
+            table.add(problem, name, plain, times["with"], times["with"] / plain, finer, ratio)
+    return table
+
+
+def main() -> None:
+    chosen = options(__doc__, quick="fewer rounds", threads=torch.get_num_threads())
+    rounds = 5 if chosen.quick else 25
+    print(f"{chosen.threads} thread(s), torch {torch.__version__}")
+    print(f"\nTraining steps, batch {BATCH} of {POINTS} x {POINTS}, {FRAMES} in\n")
+    print(architectures(rounds).markdown())
+    print(f"\nWhat transport costs, batch {BATCH // 2}, one in\n")
+    print(transport(rounds).markdown())
 
 
 if __name__ == "__main__":
