@@ -1,4 +1,4 @@
-"""Transport against exact solutions, its filter against torch.fft and scipy.fft, and its splines against scipy."""
+"""Transport against exact solutions, and its filter against torch.fft and scipy.fft."""
 
 from math import pi
 
@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 import torch
 from scipy.fft import dstn, idstn
-from scipy.ndimage import map_coordinates
 from torch import Tensor
 
 from data.fields.geometry import Box, Geometry, Sphere
 from pde.models.options import Parity
-from pde.models.parts.splines import (
-    MARGIN,
-    spline_around,
-    spline_between_walls,
-    spline_on_torus,
-    spline_values,
-    upsampling,
-)
+from pde.models.parts.splines import spline_between_walls, spline_on_torus
 from pde.models.parts.transport import REACH, Plane, Transport
 
 TORUS, WALLS = Box(), Box("walls", "walls")
@@ -379,68 +371,7 @@ def test_a_gradient_at_rest_is_finite() -> None:
     assert velocities.grad.abs().max() > 0
 
 
-# Splines
-
-
-def around(coefficients: Tensor) -> Tensor:
-    return torch.nn.functional.pad(coefficients, (MARGIN,) * 4, mode="circular")
-
-
-def spline(values: Tensor) -> Tensor:
-    """Coefficients of periodic values (batch, channel, row, column), with a margin."""
-    rows, columns = values.shape[-2:]
-    return around(spline_around(rows) @ values @ spline_around(columns).mT)
-
-
-def test_a_spline_passes_through_its_points() -> None:
-    values = torch.randn(2, 3, 9, 12)
-    row, column = torch.meshgrid(torch.arange(9.0), torch.arange(12.0), indexing="ij")
-    places = torch.stack((row, column), -1).expand(2, -1, -1, -1) + MARGIN
-    assert (spline_values(spline(values), places) - values.permute(0, 2, 3, 1)).abs().max() < 1e-12
-
-
-def test_a_periodic_spline_is_that_of_scipy() -> None:
-    values = torch.randn(9, 12)
-    row, column = 9 * torch.rand(40, 7), 12 * torch.rand(40, 7)
-    made = spline_values(spline(values[None, None]), torch.stack((row, column), -1)[None] + MARGIN)
-    expected = map_coordinates(values.numpy(), [row.numpy(), column.numpy()], order=3, mode="grid-wrap")
-    assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-12
-
-
-@pytest.mark.parametrize("parity", ["even", "odd"])
-def test_between_walls_a_spline_goes_through_the_series_of_cosines_or_sines(parity: Parity) -> None:
-    """Twice the domain, mirrored, is a torus, on which the series is that of Fourier and scipy has the spline."""
-    values, sign = torch.randn(9, 12), 1 if parity == "even" else -1
-    whole = torch.cat((values, sign * values.flip(0)))
-    whole = torch.cat((whole, sign * whole.flip(1)), 1)
-    # Points of the torus lie half a step from the wall; twice as many are there and in the middles between them.
-    finer = upsampling(18) @ whole @ upsampling(24).mT
-    row, column = 9 * torch.rand(1, 9, 12) - 0.5, 12 * torch.rand(1, 9, 12) - 0.5
-    made = Plane((9, 12), WALLS, parity).sample(as_field(values), torch.stack((row, column), -1), exact=True)
-    places = [2 * row[0].numpy(), 2 * column[0].numpy()]
-    expected = map_coordinates(finer.numpy(), places, order=3, mode="grid-wrap")
-    assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
-
-
-def test_a_spline_is_of_fourth_order_between_its_points() -> None:
-    x, y = torch.rand(2, 1, 50, 50)
-    errors = []
-    for n in (48, 96):
-        coefficients = spline(waves(*mesh(TORUS, (n, n)))[None, None])
-        made = spline_values(coefficients, n * torch.stack((x, y), -1) + MARGIN)[..., 0]
-        errors.append(float((made - waves(x, y)).square().mean().sqrt()))
-    assert 13 < errors[0] / errors[1] < 19
-
-
-@pytest.mark.parametrize("n", [8, 9])
-def test_twice_as_many_points_are_on_the_fourier_series(n: int) -> None:
-    x, finer = torch.arange(float(n)) / n, torch.arange(2.0 * n) / (2 * n)
-
-    def series(t: Tensor) -> Tensor:
-        return 1 + torch.sin(2 * pi * 3 * t) - torch.cos(2 * pi * t)
-
-    assert (upsampling(n) @ series(x) - series(finer)).abs().max() < 1e-12
-    assert upsampling(n)[::2].allclose(torch.eye(n), atol=1e-12)
+# Precision
 
 
 @pytest.mark.parametrize(
