@@ -10,7 +10,7 @@ from torch import Tensor
 
 from data.fields.geometry import Box
 from pde.models.options import Parity
-from pde.models.parts.splines import MARGIN, spline_around, spline_values, upsampling
+from pde.models.parts.splines import MARGIN, Degree, spline_around, spline_values, upsampling
 from pde.models.parts.transport import Plane
 
 pytestmark = pytest.mark.usefixtures("double_precision")
@@ -41,8 +41,11 @@ def test_a_periodic_spline_is_that_of_scipy() -> None:
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-12
 
 
+@pytest.mark.parametrize("degree", [1, 3])
 @pytest.mark.parametrize("parity", ["even", "odd"])
-def test_between_walls_a_spline_goes_through_the_series_of_cosines_or_sines(parity: Parity) -> None:
+def test_between_walls_a_spline_goes_through_the_series_of_cosines_or_sines(
+    parity: Parity, degree: Degree
+) -> None:
     """Twice the domain, mirrored, is a torus, on which the series is that of Fourier and scipy has the spline."""
     values, sign = torch.randn(9, 12), 1 if parity == "even" else -1
     whole = torch.cat((values, sign * values.flip(0)))
@@ -50,11 +53,22 @@ def test_between_walls_a_spline_goes_through_the_series_of_cosines_or_sines(pari
     # Points of the torus lie half a step from the wall; twice as many are there and in the middles between them.
     finer = upsampling(18) @ whole @ upsampling(24).mT
     row, column = 9 * torch.rand(1, 9, 12) - 0.5, 12 * torch.rand(1, 9, 12) - 0.5
-    made = Plane((9, 12), Box("walls", "walls"), parity).sample(
-        values[None, ..., None], torch.stack((row, column), -1), exact=True
-    )
+    plane = Plane((9, 12), Box("walls", "walls"), parity, degree=degree)
+    made = plane.sample(values[None, ..., None], torch.stack((row, column), -1))
     places = [2 * row[0].numpy(), 2 * column[0].numpy()]
-    expected = map_coordinates(finer.numpy(), places, order=3, mode="grid-wrap")
+    expected = map_coordinates(finer.numpy(), places, order=degree, mode="grid-wrap")
+    assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
+
+
+@pytest.mark.parametrize(("degree", "through"), [(1, 1), (1, 2), (3, 1), (3, 2)])
+def test_on_a_torus_a_spline_goes_through_the_fourier_series(degree: Degree, through: int) -> None:
+    values, turns = torch.randn(9, 12), torch.randint(-2, 3, (2, 1, 9, 12))
+    row, column = 9 * torch.rand(1, 9, 12), 12 * torch.rand(1, 9, 12)
+    places = torch.stack((row + 9 * turns[0], column + 12 * turns[1]), -1)  # any number of times around
+    made = Plane((9, 12), Box(), through=through, degree=degree).sample(values[None, ..., None], places)
+    finer = upsampling(9, through) @ values @ upsampling(12, through).mT
+    at = [through * row[0].numpy(), through * column[0].numpy()]
+    expected = map_coordinates(finer.numpy(), at, order=degree, mode="grid-wrap")
     assert np.abs(made[0, ..., 0].numpy() - expected).max() < 1e-10
 
 

@@ -5,9 +5,8 @@ Here a network gives two velocities at every point, one for each half of the ste
 from, against the flow. Points are followed back along the characteristics, by the midpoint rule in each half, and the
 field is sampled where they come from:
 
-    b   = later(x + later(x) / 2)                   the second half of the step, back from x
-    a   = earlier(x + earlier(x) / 2)               the first half
-    x'  = x + b + a(x + b)
+    h   = x + later(x + later(x) / 2)               back over the second half of the step
+    x'  = h + earlier(h + earlier(h) / 2)           back over the first
     moved = (1 + K2) S (1 + K1) field,    S field (x) = field(x')
 
 K1 and K2 are learned filters, convolutions that begin at zero; they mend what sampling and diffusion do to each
@@ -34,9 +33,8 @@ from pde.models.parts.refinement import Refinement, nearest
 from pde.models.parts.splines import (
     HALF,
     MARGIN,
+    Degree,
     around_torus,
-    beyond_walls,
-    bicubic_values,
     spline_around,
     spline_between_walls,
     spline_on_torus,
@@ -54,6 +52,8 @@ class Surface(ABC, Constants):
 
     vectors: int
     """Components of a position."""
+    neighbours: int = 16
+    """Points that a value between points depends on."""
 
     @abstractmethod
     def points(self) -> Tensor:
@@ -68,48 +68,62 @@ class Surface(ABC, Constants):
         """Where a displacement leads from a position."""
 
     @abstractmethod
-    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
-        """A field (batch, x, y, channel) at positions (batch, x, y, component).
+    def spline(self, field: Tensor) -> Tensor:
+        """The coefficients of a spline through a field (batch, x, y, channel)."""
 
-        `exact`: by a cubic spline, on the axes of a box one through twice as many points, which a series of waves
-        gives. Otherwise by cubic convolution, which is quicker.
-        """
+    @abstractmethod
+    def values(self, spline: Tensor, position: Tensor) -> Tensor:
+        """The values of a spline at positions (batch, x, y, component): (batch, x, y, channel)."""
+
+    def sample(self, field: Tensor, position: Tensor) -> Tensor:
+        """A field (batch, x, y, channel) at positions (batch, x, y, component)."""
+        return self.values(self.spline(field), position)
 
     def origins(self, velocities: Tensor) -> Tensor:
         """The positions from which each point is reached: velocities (batch, x, y, 4), of the earlier half first."""
         points = self.points()
-        halves = [self.vector(part) for part in velocities.split(2, dim=-1)]
-        earlier, later = (self.sample(half, self.moved(points, half / 2)) for half in halves)
-        halfway = self.moved(points, later)
-        return self.moved(halfway, self.sample(earlier, halfway))
+        earlier, later = (self.vector(half) for half in velocities.split(2, dim=-1))
+        halfway = self.moved(points, self.sample(later, self.moved(points, later / 2)))
+        spline = self.spline(earlier)
+        middle = self.moved(halfway, self.values(spline, halfway) / 2)
+        return self.moved(halfway, self.values(spline, middle))
 
 
 class Plane(Surface):
     """A box; positions are (row, column) in points. Periodic axes wrap around, at walls positions are clamped.
 
-    `parity`: whether a field goes on beyond a wall as in a mirror (even) or with the opposite sign (odd). Velocities
-    are mirrored in either case. `through`: how many points of a spline there are for a point of a periodic axis.
+    `parity`: whether a field goes on beyond a wall as in a mirror (even) or with the opposite sign (odd).
+    `degree`: that of the spline. `through`: how many points it has for a point of a periodic axis (two between walls);
+    a series of waves gives the values there.
     """
 
     vectors = 2
     base: Tensor
     size: Tensor
     around: Tensor
+    through: Tensor
     spline0: Tensor
     spline1: Tensor
 
     def __init__(
-        self, resolution: tuple[int, int], geometry: Box, parity: Parity = "even", through: int = 2
+        self,
+        resolution: tuple[int, int],
+        geometry: Box,
+        parity: Parity = "even",
+        through: int = 2,
+        degree: Degree = 3,
     ) -> None:
         super().__init__()
-        self.resolution, self.walls, self.through = resolution, geometry.bounded, through
+        self.resolution, self.walls = resolution, geometry.bounded
+        self.degree, self.neighbours = degree, (degree + 1) ** 2
         rows, columns = (torch.arange(n, dtype=torch.float64) for n in resolution)
         self.constant("base", torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1))
         self.constant("size", torch.tensor(resolution, dtype=torch.float64))
         self.constant("around", torch.tensor([not wall for wall in self.walls], dtype=torch.float64))
         for axis, (n, wall) in enumerate(zip(resolution, self.walls, strict=True)):
-            spline = spline_between_walls(n, parity) if wall else spline_on_torus(n, through)
+            spline = spline_between_walls(n, parity, degree) if wall else spline_on_torus(n, through, degree)
             self.constant(f"spline{axis}", spline)
+        self.constant("through", torch.tensor([2 if wall else through for wall in self.walls]).double())
 
     def points(self) -> Tensor:
         return self.base
@@ -120,21 +134,18 @@ class Plane(Surface):
     def moved(self, position: Tensor, displacement: Tensor) -> Tensor:
         return position.to(displacement.dtype) + displacement
 
-    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
-        image, size, around = (
-            part.to(position.dtype) for part in (field.permute(0, 3, 1, 2), self.size, self.around)
-        )
+    def spline(self, field: Tensor) -> Tensor:
+        image = field.permute(0, 3, 1, 2)
+        return self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
+
+    def values(self, spline: Tensor, position: Tensor) -> Tensor:
+        size, around, through = (part.to(position.dtype) for part in (self.size, self.around, self.through))
         place = position - size * around * (position.detach() / size).floor()
         if any(self.walls):  # which are half a point beyond the first and the last point
             place = place.maximum((around - 0.5).clamp(max=0.0))
             place = place.minimum(size - 0.5 + around)
-        if exact:
-            image = self.spline0.to(image.dtype) @ image @ self.spline1.to(image.dtype).mT
-            # Of twice as many points the first is the wall itself, half a point before.
-            return spline_values(image, self.through * place + (MARGIN + 1 - around))
-        for axis, wall in enumerate(self.walls):
-            image = beyond_walls(image, axis - 2) if wall else around_torus(image, axis - 2)
-        return bicubic_values(image, place + MARGIN)
+        # Between walls the spline's first point is the wall itself, half a point before.
+        return spline_values(spline, through * place + (MARGIN + 1 - around), self.degree)
 
 
 class Globe(Surface):
@@ -145,7 +156,7 @@ class Globe(Surface):
     east: Tensor
     south: Tensor
     colatitudes: Tensor
-    spline: Tensor
+    along: Tensor
     meridian: Tensor
 
     def __init__(self, resolution: tuple[int, int], geometry: Sphere) -> None:
@@ -163,7 +174,7 @@ class Globe(Surface):
         self.constant("east", torch.stack((-sin_phi, cos_phi, zero), -1))
         self.constant("south", torch.stack((cos_theta * cos_phi, cos_theta * sin_phi, -sin_theta), -1))
         self.constant("colatitudes", theta)
-        self.constant("spline", spline_around(resolution[1]))
+        self.constant("along", spline_around(resolution[1]))
         self.constant("meridian", spline_around(2 * (resolution[0] - self.poles))[: resolution[0]])
 
     def points(self) -> Tensor:
@@ -180,21 +191,23 @@ class Globe(Surface):
         angle = (tangent.square().sum(-1, keepdim=True) + TINY).sqrt()
         return angle.cos() * p + (angle.sin() / angle) * tangent
 
-    def sample(self, field: Tensor, position: Tensor, exact: bool = False) -> Tensor:
-        columns, image = self.resolution[1], field.permute(0, 3, 1, 2)
-        if exact:
-            image = image @ self.spline.to(field.dtype).mT
-            # A meridian goes on beyond the pole, half a turn away, and closes to a circle.
-            circle = torch.cat((image, self._beyond(image).flip(-2)), -2)
-            image = self.meridian.to(field.dtype) @ circle
+    def spline(self, field: Tensor) -> Tensor:
+        image = field.permute(0, 3, 1, 2) @ self.along.to(field.dtype).mT
+        # A meridian goes on beyond the pole, half a turn away, and closes to a circle.
+        circle = torch.cat((image, self._beyond(image).flip(-2)), -2)
+        image = self.meridian.to(field.dtype) @ circle
         beyond = self._beyond(image)
         image = torch.cat((beyond[..., :MARGIN, :].flip(-2), image, beyond[..., -MARGIN:, :].flip(-2)), -2)
+        return around_torus(image, -1)
+
+    def values(self, spline: Tensor, position: Tensor) -> Tensor:
+        columns = self.resolution[1]
         x, y, z = position.unbind(-1)
         ring = (x.square() + y.square() + TINY).sqrt()
         column = torch.atan2(y, x) * (columns / (2 * torch.pi))
         column = column - columns * (column.detach() / columns).floor()
         place = torch.stack((self._row(torch.atan2(ring, z)), column), -1) + MARGIN
-        return (spline_values if exact else bicubic_values)(around_torus(image, -1), place)
+        return spline_values(spline, place)
 
     def _beyond(self, image: Tensor) -> Tensor:
         """The rows as meridians meet them beyond the poles: half a turn away, without the poles themselves."""
@@ -211,12 +224,14 @@ class Globe(Surface):
         return above - 2 + (theta - low) / (high - low)
 
 
-def surface(resolution: tuple[int, int], geometry: Geometry, parity: Parity = "even") -> Surface:
-    """The surface of a geometry."""
+def surfaces(resolution: tuple[int, int], geometry: Geometry, parity: Parity) -> tuple[Surface, Surface]:
+    """The surface of a geometry: for velocities, and for fields with this parity."""
     if isinstance(geometry, Sphere):
-        return Globe(resolution, geometry)
+        globe = Globe(resolution, geometry)
+        return globe, globe
     assert isinstance(geometry, Box)
-    return Plane(resolution, geometry, parity)
+    # Velocities are smooth, and in a mirror they stay as they are: a line between points twice as close is enough.
+    return Plane(resolution, geometry, degree=1), Plane(resolution, geometry, parity)
 
 
 class Transport(nn.Module):
@@ -244,7 +259,8 @@ class Transport(nn.Module):
         refine: int = 1,
     ) -> None:
         super().__init__()
-        self.geometry, self.surface = geometry, surface(resolution, geometry, parity)
+        self.geometry = geometry
+        self.paths, self.surface = surfaces(resolution, geometry, parity)
         self.kind, self.parity, self.refine = filter, parity, refine
         # Along an axis that ends a Fourier series would see a jump, and cosines of a field that is zero there a kink.
         between_walls = "dct" if parity == "even" else "dst"
@@ -268,10 +284,10 @@ class Transport(nn.Module):
     def forward(self, field: Tensor, velocities: Tensor) -> Tensor:
         if velocities.dtype in HALF:
             velocities = velocities.float()
-        origins = self.surface.origins(velocities)
+        origins = self.paths.origins(velocities)
         filters = None if self.kind == "none" else self.filters
         if self.finer is not None and self.finer.refinement.is_fine(field):
-            way = origins - self.surface.points().to(origins)
+            way = origins - self.paths.points().to(origins)
             finer: Tensor = self.finer(field, way, filters)
             return finer
         return carried(field, origins, self.surface, self.transform, filters)
@@ -302,12 +318,13 @@ class Transport(nn.Module):
         return new
 
     def flops(self) -> int:
-        """Real operations on one sample: the filters, and 16 points for each value between points."""
+        """Real operations on one sample: the filters, and the neighbours of each value between points."""
         transform = self.transform if self.finer is None else self.finer.transform
         (rows, columns), fields = self.transform.grid, self.filters.shape[2]
-        values = (3 * self.surface.vectors + fields * self.refine**2) * rows * columns
+        at_a_point = 3 * self.paths.vectors * self.paths.neighbours
+        at_a_point += fields * self.refine**2 * self.surface.neighbours
         there, back = transform.analysis.flops(fields), transform.synthesis.flops(fields)
-        return 2 * (there + back) + 2 * 16 * values
+        return 2 * (there + back) + 2 * at_a_point * rows * columns
 
 
 class FinerTransport(nn.Module):
@@ -341,8 +358,8 @@ def carried(
 ) -> Tensor:
     """A field sampled at its origins, between two filters (before and after, mode, field, 1, part)."""
     if filters is None:
-        return here.sample(field, origins, exact=True)
+        return here.sample(field, origins)
     before, after = filters[0], filters[1]  # by number: unpacked, a rollout cannot be exported
     field = field + transform.filtered(field, before)
-    field = here.sample(field, origins, exact=True)
+    field = here.sample(field, origins)
     return field + transform.filtered(field, after)
