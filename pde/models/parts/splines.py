@@ -13,8 +13,6 @@ Degree = Literal[1, 3]
 
 MARGIN = 3
 """Rows and columns beyond the grid that a spline may need."""
-HALF = (torch.bfloat16, torch.float16)
-"""In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
 
 
 def upsampling(n: int, times: int = 2) -> Tensor:
@@ -61,10 +59,11 @@ def spline_between_walls(n: int, parity: Parity, degree: Degree = 3) -> Tensor:
 
 def spline_values(coefficients: Tensor, place: Tensor, degree: Degree = 3) -> Tensor:
     """The spline (batch, channel, row, column) at places in points (batch, x, y, 2): (batch, x, y, channel)."""
-    image = coefficients.float() if coefficients.dtype in HALF else coefficients
-    place = place.to(image.dtype).movedim(-1, 0).contiguous()  # an axis at a time is quicker than in pairs
-    made = _linear(image, place) if degree == 1 else _cubic(image, place)
-    return made.to(coefficients.dtype).permute(0, 2, 3, 1)
+    place = (
+        place.to(coefficients.dtype).movedim(-1, 0).contiguous()
+    )  # an axis at a time is quicker than in pairs
+    made = _linear(coefficients, place) if degree == 1 else _cubic(coefficients, place)
+    return made.permute(0, 2, 3, 1)
 
 
 def _linear(image: Tensor, place: Tensor) -> Tensor:

@@ -31,7 +31,6 @@ from pde.models.options import Filter, Parity
 from pde.models.parts.constants import Constants
 from pde.models.parts.refinement import Refinement, nearest
 from pde.models.parts.splines import (
-    HALF,
     MARGIN,
     Degree,
     around_torus,
@@ -45,6 +44,8 @@ REACH = 1 / 8
 """How far a velocity of 1 leads in half a step: a share of the box along that axis, or of the way from pole to pole."""
 TINY = 1e-20
 """Keeps the root of a square differentiable at zero."""
+HALF = (torch.bfloat16, torch.float16)
+"""In half precision a number of points is a quarter of a point off: too little to say where a point lies."""
 
 
 class Surface(ABC, Constants):
@@ -76,8 +77,8 @@ class Surface(ABC, Constants):
         """The values of a spline at positions (batch, x, y, component): (batch, x, y, channel)."""
 
     def sample(self, field: Tensor, position: Tensor) -> Tensor:
-        """A field (batch, x, y, channel) at positions (batch, x, y, component)."""
-        return self.values(self.spline(field), position)
+        """A field (batch, x, y, channel) at positions (batch, x, y, component), never in half precision."""
+        return self.values(self.spline(field.float() if field.dtype in HALF else field), position)
 
     def origins(self, velocities: Tensor) -> Tensor:
         """The positions from which each point is reached: velocities (batch, x, y, 4), of the earlier half first."""
