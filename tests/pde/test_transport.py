@@ -400,6 +400,15 @@ def test_without_its_filters_the_transport_only_carries() -> None:
     assert alone.resampled((12, 12)).kind == "none"
 
 
+@pytest.mark.parametrize("geometry", [TORUS, WALLS, Sphere()])
+def test_in_mixed_precision_points_come_from_where_they_came_from(geometry: Geometry) -> None:
+    transport = Transport((16, 32), geometry, filter="none").float()
+    field, velocities = torch.randn(1, 16, 32, 1).float(), (0.3 * torch.randn(1, 16, 32, 4)).float()
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = transport(field, velocities)
+    assert torch.equal(mixed, transport(field, velocities))
+
+
 def test_velocities_in_half_precision_lead_to_the_same_places() -> None:
     transport = Transport((64, 64), TORUS).float()
     field, velocities = torch.randn(1, 64, 64, 1).float(), (0.3 * torch.randn(1, 64, 64, 4)).bfloat16()

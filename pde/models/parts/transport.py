@@ -19,6 +19,7 @@ filters there begin as those of the coarser grid, and learn what differs.
 """
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -76,16 +77,23 @@ class Surface(ABC, Constants):
     def values(self, spline: Tensor, position: Tensor) -> Tensor:
         """The values of a spline at positions (batch, x, y, component): (batch, x, y, channel)."""
 
+    def coefficients(self, field: Tensor) -> Tensor:
+        """The same, never in half precision."""
+        device = field.device.type
+        mixed = torch.is_autocast_enabled(device)
+        with torch.autocast(device, enabled=False) if mixed else nullcontext():
+            return self.spline(field.float() if field.dtype in HALF else field)
+
     def sample(self, field: Tensor, position: Tensor) -> Tensor:
-        """A field (batch, x, y, channel) at positions (batch, x, y, component), never in half precision."""
-        return self.values(self.spline(field.float() if field.dtype in HALF else field), position)
+        """A field (batch, x, y, channel) at positions (batch, x, y, component)."""
+        return self.values(self.coefficients(field), position)
 
     def origins(self, velocities: Tensor) -> Tensor:
         """The positions from which each point is reached: velocities (batch, x, y, 4), of the earlier half first."""
         points = self.points()
         earlier, later = (self.vector(half) for half in velocities.split(2, dim=-1))
         halfway = self.moved(points, self.sample(later, self.moved(points, later / 2)))
-        spline = self.spline(earlier)
+        spline = self.coefficients(earlier)
         middle = self.moved(halfway, self.values(spline, halfway) / 2)
         return self.moved(halfway, self.values(spline, middle))
 
