@@ -82,7 +82,7 @@ def training_step(name: str, model: nn.Module) -> Callable[[], None]:
 
 
 def markov_step(problem: str, name: str, **options: object) -> Callable[[], None]:
-    """The same as the Markov recipe has it: one frame in and, on a finer grid, the steps that lead there."""
+    """A step as in the Markov recipe: one frame in and, on a finer grid, the steps that lead there."""
     config = TrainConfig(problem=problem, model=name, options=options)
     rows, columns, fields = CARRIED[problem][0]
     grid = Grid.of(config.about.geometry, rows, columns)

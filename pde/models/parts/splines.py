@@ -59,9 +59,8 @@ def spline_between_walls(n: int, parity: Parity, degree: Degree = 3) -> Tensor:
 
 def spline_values(coefficients: Tensor, place: Tensor, degree: Degree = 3) -> Tensor:
     """The spline (batch, channel, row, column) at places in points (batch, x, y, 2): (batch, x, y, channel)."""
-    place = (
-        place.to(coefficients.dtype).movedim(-1, 0).contiguous()
-    )  # an axis at a time is quicker than in pairs
+    # An axis at a time is quicker than in pairs.
+    place = place.to(coefficients.dtype).movedim(-1, 0).contiguous()
     made = _linear(coefficients, place) if degree == 1 else _cubic(coefficients, place)
     return made.permute(0, 2, 3, 1)
 

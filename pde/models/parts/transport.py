@@ -78,7 +78,7 @@ class Surface(ABC, Constants):
         """The values of a spline at positions (batch, x, y, component): (batch, x, y, channel)."""
 
     def coefficients(self, field: Tensor) -> Tensor:
-        """The same, never in half precision."""
+        """The coefficients that `spline` gives, never in half precision."""
         device = field.device.type
         mixed = torch.is_autocast_enabled(device)
         with torch.autocast(device, enabled=False) if mixed else nullcontext():
