@@ -59,8 +59,9 @@ class MonarchAdapter(nn.Module):
         if isinstance(base, MonarchLinear) and base.operator.blocks == M.blocks:
             R = torch.cat((base.operator.R, M.R), 2)
             L = torch.cat((base.operator.L, M.L), 3)
-            base.operator = Monarch.from_factors(R, L, M.in_features, M.out_features)
-            return base
+            trains = base.operator.R.requires_grad
+            base.operator = Monarch.from_factors(R, L, M.in_features, M.out_features).requires_grad_(trains)
+            return base.train(base.training)
         if isinstance(base, MonarchLinear):
             base = base.to_dense_layer()
         weight = base._parameters.get("weight")
@@ -148,21 +149,20 @@ def load_adapter(model: nn.Module, path: str | Path) -> nn.Module:
         raise ValueError(
             f"the adapters in {path} belong to another model: {type(model).__name__} has no layer {missing[0]!r}."
         )
-    pairs = []
-    for name, entry in layers.items():
-        adapter = MonarchAdapter(modules[name], tuple(entry["blocks"]), entry["rank"])
+    for name, entry in layers.items():  # before anything is frozen
+        out_features, in_features = _weight(modules[name]).shape
+        fitting = Monarch(in_features, out_features, tuple(entry["blocks"]), entry["rank"], device="meta")
         for factor in ("R", "L"):
-            here, there = getattr(adapter.operator, factor).shape, entry[factor].shape
+            here, there = getattr(fitting, factor).shape, entry[factor].shape
             if here != there:
                 raise ValueError(
                     f"the adapter of {name} in {path} is for a layer of another size: {there}, not {here}."
                 )
-        adapter.operator.load_state_dict({"R": entry["R"], "L": entry["L"]})
-        pairs.append((modules[name], adapter))
     model.requires_grad_(False)
-    for layer, adapter in pairs:
-        replace(model, layer, adapter)
-        adapter.operator.requires_grad_(True)
+    for name, entry in layers.items():
+        adapter = MonarchAdapter(modules[name], tuple(entry["blocks"]), entry["rank"])
+        adapter.operator.load_state_dict({"R": entry["R"], "L": entry["L"]})
+        replace(model, modules[name], adapter)
     return model
 
 

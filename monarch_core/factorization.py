@@ -13,12 +13,14 @@ commute: their common eigenvectors are C_w^-1, and everything else follows by so
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from . import checks
 from .diagonalization import simultaneous_eigenvectors
-from .linear_operator import LinearOperator, arrow, as_complex_if
+from .linear_operator import LinearOperator, arrow, as_complex_if, keeping_pairs
 from .sizes import composite_size, near_sqrt
 
 SWEEPS = 6
@@ -81,6 +83,10 @@ class MMStar(LinearOperator):
         x = torch.einsum("sij,...sj->...si", middle, x)
         return torch.einsum("ips,...si->...pi", left, x).flatten(-2)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> MMStar:
+        super()._apply(keeping_pairs(fn) if self.is_complex else fn, recurse)  # type: ignore[no-untyped-call]
+        return self
+
     def extra_repr(self) -> str:
         structure = f"block_size={self.block_size}, {self.dtype}"
         return f"{arrow(self)}, {structure}, {self.num_parameters:,} parameters"
@@ -105,7 +111,11 @@ def factorize(M: Tensor, block_size: int | None = None, tolerance: float | None 
     checks.finite(M, "a matrix to factorise")
     if not (M.is_floating_point() or M.is_complex()):
         raise TypeError(f"a matrix to factorise is floating or complex; got dtype={M.dtype}.")
-    b = near_sqrt(composite_size(n))[1] if block_size is None else checks.whole(block_size, "block_size", 1)
+    b = (
+        near_sqrt(composite_size(n, None))[1]
+        if block_size is None
+        else checks.whole(block_size, "block_size", 1)
+    )
     if n % b:
         raise ValueError(f"the block size of a factorisation of size {n} divides {n}; got {b}.")
     tolerance = torch.finfo(M.dtype).eps ** 0.5 if tolerance is None else tolerance

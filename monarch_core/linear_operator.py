@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import pairwise
 from math import prod
-from numbers import Number
-from typing import cast
+from numbers import Number, Real
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -257,7 +257,8 @@ class Combination(LinearOperator):
 
     def __init__(self, *terms: tuple[complex, LinearOperator]) -> None:
         super().__init__()
-        flat = [(c * inner, operator) for c, term in terms for inner, operator in _terms(term)]
+        check_operators([operator for _, operator in terms], "a sum")
+        flat = [(_plain(c) * inner, operator) for c, term in terms for inner, operator in _terms(term)]
         operators = [operator for _, operator in flat]
         for at, operator in enumerate(operators):
             if (operator.in_shape, operator.out_shape) != (operators[0].in_shape, operators[0].out_shape):
@@ -331,6 +332,13 @@ def _terms(operator: LinearOperator) -> list[tuple[complex, LinearOperator]]:
     return list(zip(operator.numbers, cast(list[LinearOperator], list(operator.terms)), strict=True))
 
 
+def _plain(number: Any) -> complex:
+    """A number of any type, as numpy's or a fraction, as one of Python's own, which torch multiplies tensors by."""
+    if isinstance(number, (int, float, complex)):
+        return number
+    return float(number) if isinstance(number, Real) else complex(number)
+
+
 def _times(number: complex, x: Tensor) -> Tensor:
     return x if number == 1 else number * x
 
@@ -369,6 +377,16 @@ def shape_text(shape: Shape) -> str:
 def as_complex_if(x: Tensor, needed: bool) -> Tensor:
     """x itself, or x as a complex tensor where the operator that meets it is complex."""
     return x.to(torch.promote_types(x.dtype, torch.complex32)) if needed and not x.is_complex() else x
+
+
+def keeping_pairs(fn: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """A conversion for parameters that hold complex numbers as pairs: a complex dtype converts their real parts."""
+
+    def convert(pairs: Tensor) -> Tensor:
+        converted = fn(pairs)
+        return converted.real.contiguous() if converted.is_complex() else converted
+
+    return convert
 
 
 def default_dtype(complex: bool) -> torch.dtype:

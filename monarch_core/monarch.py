@@ -25,9 +25,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad as zero_pad
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import checks
-from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype
+from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype, keeping_pairs
 from .multiply import check_types, is_traced, multiply
 from .reordering import transposed_grid
 from .sizes import Blocks, resolve_blocks, resolve_rank
@@ -228,7 +229,8 @@ class Monarch(LinearOperator):
             or self.L.is_inference()
         ):
             return None
-        key = tuple((id(p), p._version, p.data_ptr(), p.dtype, p.device) for p in (self.R, self.L))
+        factors = tuple((id(p), p._version, p.data_ptr(), p.dtype, p.device) for p in (self.R, self.L))
+        key = (_optimizer_steps, _autocast_dtype(self.R), *factors)
         if self._cached_dense is None or self._cached_dense[0] != key:
             self._cached_dense = key, self.to_dense()
         return self._cached_dense[1]
@@ -237,12 +239,35 @@ class Monarch(LinearOperator):
         self._cached_dense = None
         return super().train(mode)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Monarch:
+        super()._apply(keeping_pairs(fn) if self.is_complex else fn, recurse)  # type: ignore[no-untyped-call]
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cached_dense": None}
 
     def extra_repr(self) -> str:
         structure = f"blocks={self.blocks}, rank={self.rank}, {self.dtype}"
         return f"{arrow(self)}, {structure}, {self.num_parameters:,} parameters"
+
+
+_optimizer_steps = 0
+"""Steps that optimisers have taken: the fused ones change parameters without telling autograd."""
+
+
+def _count_step(*_: Any) -> None:
+    global _optimizer_steps
+    if not torch.compiler.is_compiling():
+        _optimizer_steps += 1
+
+
+register_optimizer_step_post_hook(_count_step)
+
+
+def _autocast_dtype(x: Tensor) -> torch.dtype | None:
+    """The type in which autocast computes products of x now; None without autocast."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if not x.is_meta and torch.is_autocast_enabled(device) else None
 
 
 def _stored(factor: Tensor) -> Tensor:

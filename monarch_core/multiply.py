@@ -54,11 +54,12 @@ def multiply(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Ten
     """Multiply the last axis of x by a Monarch matrix and add the bias: `multiply_reference`, fast.
 
     Real and complex, any batch shape, gradients of every order, `torch.func` and `torch.compile`; a real
-    product under autocast is computed in the autocast type.
+    product under autocast is computed in the autocast type, except in double precision, as torch's own are.
     """
     if torch.compiler.is_compiling() or is_traced():  # whoever records wants plain operations
         return multiply_reference(x, R, L, bias)
-    if not x.is_complex() and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
+    exempt = x.is_complex() or x.is_meta or x.dtype == R.dtype == torch.float64
+    if not exempt and torch.is_autocast_enabled(x.device.type):
         low = torch.get_autocast_dtype(x.device.type)
         x, R, L, bias = x.to(low), R.to(low), L.to(low), None if bias is None else bias.to(low)
     check_types(x, R)
@@ -72,8 +73,14 @@ def multiply(x: Tensor, R: Tensor, L: Tensor, bias: Tensor | None = None) -> Ten
 def check_types(x: Tensor, matrix: Tensor) -> None:
     """Input and matrix have one dtype; products of torch would mix some of them in silence."""
     if x.dtype != matrix.dtype and (x.is_meta or not torch.is_autocast_enabled(x.device.type)):
+        # The parameters of a complex operator are real, and so is the type to convert it with.
+        other = (
+            f", or the operator with .to({x.dtype.to_real()})"
+            if x.is_complex() == matrix.is_complex()
+            else ""
+        )
         raise TypeError(
-            f"the input is {x.dtype}, the operator {matrix.dtype}; convert one of them with .to(dtype)."
+            f"the input is {x.dtype}, the operator {matrix.dtype}; convert the input with .to({matrix.dtype}){other}."
         )
 
 

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from .multiply import is_traced
+
 _real_only = False
 
 
@@ -91,11 +93,11 @@ def real_part_matrix(B: Tensor) -> Tensor:
 
 
 def traced() -> bool:
-    """Whether torch.compile, torch.export or torch.func looks on: they see through plain operations alone.
+    """Whether torch.compile, torch.export, torch.jit or torch.func looks on: they see through plain operations alone.
 
     (A Function that torch.func understands would cost each call more than some of these products take.)
     """
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    return torch.compiler.is_compiling() or is_traced() or torch._C._are_functorch_transforms_active()
 
 
 def _real_product(A: Tensor, B: Tensor) -> Tensor:

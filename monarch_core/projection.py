@@ -41,7 +41,7 @@ def project(A: Tensor, blocks: Blocks | None = None, rank: int | None = None) ->
     if checks.tensor(A, "a matrix to project").ndim < 2:
         raise ValueError(f"a matrix to project has two axes or more; got shape {tuple(A.shape)}.")
     out_features, in_features = A.shape[-2:]
-    K, J = resolve_blocks(in_features, out_features, blocks)
+    K, J = resolve_blocks(in_features, out_features, blocks, pad=None)
     rank = resolve_rank(in_features, out_features, (K, J), rank)
     if in_features % K or out_features % J:
         raise ValueError(

@@ -166,7 +166,7 @@ class SeparableInPairs(InPairs):
 
 @in_pairs.register
 def _(operator: Monarch) -> LinearOperator:
-    return MonarchInPairs(operator) if operator.is_complex else EachPart(operator)
+    return MonarchInPairs(operator) if operator.is_complex else EachPart(operator.real_part())
 
 
 @in_pairs.register

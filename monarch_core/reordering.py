@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad as zero_pad
 
+from . import checks
 from .linear_operator import LinearOperator
 from .pairs import traced
 
@@ -35,9 +36,10 @@ class Permutation(_Reordering):
 
     def __init__(self, index: Tensor) -> None:
         super().__init__()
-        if index.ndim != 1 or not torch.equal(
-            index.sort().values, torch.arange(len(index), device=index.device)
-        ):
+        checks.tensor(index, "the index of a permutation", axes=1)
+        if index.dtype not in (torch.int32, torch.int64):
+            raise TypeError(f"the index of a permutation should be int32 or int64; got {index.dtype}.")
+        if not torch.equal(index.sort().values.long(), torch.arange(len(index), device=index.device)):
             raise ValueError(
                 f"a permutation lists each of 0 ... n-1 once; got a tensor {tuple(index.shape)}."
             )
@@ -86,8 +88,13 @@ class Stride(_Reordering):
 
     def __init__(self, n: int, columns: int) -> None:
         super().__init__()
+        n = checks.whole(n, "the size of a stride permutation", least=1)
+        self.columns = checks.whole(columns, "the number of columns", least=1)
+        if n % self.columns:
+            raise ValueError(
+                f"the number of columns of a stride permutation of size {n} divides {n}; got {columns}."
+            )
         self.in_shape = self.out_shape = (n,)
-        self.columns = columns
 
     def multiply(self, x: Tensor) -> Tensor:
         return transposed_grid(x, self.columns)
@@ -105,7 +112,8 @@ class Resize(_Reordering):
 
     def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()
-        self.in_shape, self.out_shape = (in_features,), (out_features,)
+        self.in_shape = (checks.whole(in_features, "in_features", least=1),)
+        self.out_shape = (checks.whole(out_features, "out_features", least=1),)
 
     def multiply(self, x: Tensor) -> Tensor:
         return zero_pad(x, (0, self.out_features - self.in_features))

@@ -21,8 +21,11 @@ def is_prime(n: int) -> bool:
     return n > 1 and near_sqrt(n)[0] == 1
 
 
-def composite_size(n: int, pad: bool = False) -> int:
-    """n if it has factors; if it is prime the next size that has, or without `pad` an error that says so."""
+def composite_size(n: int, pad: bool | None = False) -> int:
+    """n if it has factors; if it is prime the next size that has, or without `pad` an error that says so.
+
+    None for `pad` is for functions without that option, whose error does not offer it.
+    """
     n = whole(n, "the size of a Monarch operator")
     if n < 1:
         raise ValueError(f"a Monarch operator needs a size of at least 1; got {n}.")
@@ -32,14 +35,15 @@ def composite_size(n: int, pad: bool = False) -> int:
     if pad:
         return padded
     a, b = near_sqrt(padded)
+    option = "" if pad is None else ", or pass pad=True"
     raise ValueError(
         f"a Monarch operator of size {n} needs a composite size; {n} is prime. "
-        f"Pad to {padded} = {a} x {b}, or pass pad=True."
+        f"Pad to {padded} = {a} x {b}{option}."
     )
 
 
 def resolve_blocks(
-    in_features: int, out_features: int, blocks: Blocks | None = None, pad: bool = False
+    in_features: int, out_features: int, blocks: Blocks | None = None, pad: bool | None = False
 ) -> tuple[int, int]:
     """Block counts (K, J) of R and L: as given, or near the square roots of the two sizes.
 

@@ -11,6 +11,7 @@ from lab.errors import UserError
 from lab.files import fingerprint
 from lab.registry import Registry
 from text.models import MODELS
+from text.models.parts.sizes import check_blocks
 from text.settings import SETTINGS, Setting
 
 SettingName = Literal["dense", "monarch", "reverse", "pretrain", "finetune", "project", "adapter"]
@@ -83,6 +84,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
         at_least(self, 1, "adapter_rank")
         if (self.way.monarch or self.way.adapter) and self.options["blocks"] is None:
             raise UserError(f"--setting {self.setting} needs --blocks, the blocks of its Monarch matrices.")
+        if self.way.monarch or self.way.adapter:
+            check_blocks(self.options["size"], self.options["blocks"])
 
     @property
     def way(self) -> Setting:
@@ -139,3 +142,11 @@ class TableConfig(TrainConfig):
     """Seeds of each, from 0."""
     prefix: str = "table"
     """Beginning of the runs' names; finished runs of the same name are not repeated."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 1, "seeds")
+        if not self.settings:
+            raise UserError("--settings needs at least one entry.")
+        if not all(share > 0 for share in self.times):
+            raise UserError(f"--times are fractions above 0, not {' '.join(map(str, self.times))}.")

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..checks import tensor
-from ..linear_operator import dtype_of
+from ..linear_operator import checked_dtype, dtype_of
 from ..monarch import Monarch
 
 
@@ -50,7 +50,8 @@ def butterfly(
             f"the block size of a butterfly matrix of size {n} is a power of two inside (1, {n}); got {b}."
         )
     K, split = n // b, b.bit_length() - 1
-    work = dtype or dtype_of(*factors)
+    both = dtype_of(*factors)
+    work = checked_dtype(dtype or both, both.is_complex, "this butterfly matrix")
     R = _through(factors[:split], torch.eye(b, dtype=work).repeat(K, 1)).reshape(K, b, 1, b)
     L = _through(factors[split:], torch.eye(K, dtype=work).repeat_interleave(b, 0)).reshape(K, b, K)
     return Monarch.from_factors(R, L.transpose(0, 1)[..., None])

@@ -29,7 +29,7 @@ def circulant(
 ) -> LinearOperator:
     """The circulant matrix C[f, t] = column[(f - t) mod n]: a circular convolution with `column`.
 
-    The result is real for a real column (or a real dtype), M_1 M_2^* or its real part. A prime size needs
+    The result is M_1 M_2^*, or for a real column, unless `dtype` is complex, its real part. A prime size needs
     `pad=True`: it then becomes a Toeplitz matrix inside a larger circulant one.
 
     >>> circulant(torch.tensor([1.0, 3.0, 4.0, 2.0]))(torch.tensor([0.0, 1.0, 0.0, 0.0])).round().tolist()

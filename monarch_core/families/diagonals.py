@@ -74,7 +74,7 @@ def afdf(
     """diag(a) F diag(d) F^-1, complex (Moczulski et al. 2015): one product M_1 M_2^*, permutations cancel."""
     n = _common_length(a, d)
     dtype = checked_dtype(dtype or dtype_of(a, d, complex=True), True, "an AFDF operator")
-    block_pair = fourier_blocks(n, blocks)
+    block_pair = fourier_blocks(n, blocks, pad=None)
     M = fourier_monarch(n, n, n, block_pair)
     right = d.to(torch.complex128)[stride_order(n, block_pair[0])]
     return (M.scaled(a.to(torch.complex128), right) @ M.H).to(dtype.to_real())
@@ -87,7 +87,7 @@ def acdc(
     n = _common_length(a, d)
     dtype = _real_dtype(dtype, "an ACDC operator", a, d)
     spec = trigonometric_spec(n, type=2, norm="ortho", sine=False)
-    block_pair = fourier_blocks(n, blocks)
+    block_pair = fourier_blocks(n, blocks, pad=None)
     M = spec.monarch(block_pair)
     assert spec.order_in is not None
     right = d.double()[spec.order_in][stride_order(n, block_pair[0])]

@@ -52,7 +52,7 @@ def hierarchy(
 
 
 def _monarch(n: int, block_size: int | None, dtype: torch.dtype | None) -> Monarch:
-    b = near_sqrt(composite_size(n))[1] if block_size is None else whole(block_size, "block_size", 1)
+    b = near_sqrt(composite_size(n, None))[1] if block_size is None else whole(block_size, "block_size", 1)
     if n % b:
         raise ValueError(f"the block size of a Monarch matrix of size {n} divides {n}; got {b}.")
     return Monarch(n, blocks=(n // b, b), dtype=dtype)

@@ -10,6 +10,7 @@ real ones, on a last axis of 2; so both directions are real linear operators.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -196,12 +197,15 @@ class AxisTransform(Transform):
 
     def not_resampled_because(self, n: int) -> str | None:
         """Why the transform cannot move to n points; None if it can."""
-        if self.start.stays_because:
-            return self.start.stays_because
+        if reason := stays_because(self.start, (self.learn,)):
+            return reason
         return f"{self.modes} modes need at least twice as many points" if n < 2 * self.modes else None
 
     def resampled(self, n: int, out: int | None = None) -> AxisTransform:
         """The same transform for n points and `out` on the way back: learned functions by their Fourier series."""
+        reason = self.not_resampled_because(n)
+        if reason:
+            raise ValueError(f"no transform for {n} points: {reason}.")
         learn: Learn = "fixed" if self.learn == "fixed" else "matrix"
         new = AxisTransform(
             n, self.modes, out=out, learn=learn, groups=self.groups, dtype=self.analysis.dtype
@@ -209,6 +213,13 @@ class AxisTransform(Transform):
         resample((self.analysis.table, new.analysis.table), 1, n, self.n / n)
         resample((self.synthesis.table, new.synthesis.table), 2, new.out, self.n / n)
         return new
+
+
+def stays_because(start: Start, learn: Sequence[Learn]) -> str | None:
+    """Why a transform with this start, which learns so along its axes, stays on its grid; None if it can move."""
+    if start.drawn and "fixed" in learn:
+        return "what is drawn at random and does not learn is drawn for one grid"
+    return start.stays_because
 
 
 def resample(tables: Any, axis: int, points: int, shrink: float) -> None:

@@ -25,11 +25,12 @@ def root_of_unity(power: Tensor, N: int) -> Tensor:
     return torch.polar(torch.ones_like(angle), angle)
 
 
-def fourier_blocks(N: int, blocks: Blocks | None = None, pad: bool = False) -> tuple[int, int]:
+def fourier_blocks(N: int, blocks: Blocks | None = None, pad: bool | None = False) -> tuple[int, int]:
     """(K, J) with K J = N: as given, K alone, or near the square root."""
     if blocks is None:
         return near_sqrt(composite_size(N, pad))
-    K, J = (blocks, N // blocks) if isinstance(blocks, int) else block_pair(blocks)
+    K, J = block_pair(blocks)
+    J = J if isinstance(blocks, (tuple, list)) else N // K
     if K * J != N:
         raise ValueError(
             f"a Fourier transform of period {N} needs two block counts whose product is {N}; got ({K}, {J}). "

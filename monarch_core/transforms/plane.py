@@ -26,7 +26,7 @@ from ..monarch import Monarch
 from ..multiply import is_traced
 from ..pairs import adjoint, complex_kernels, product, real_part_matrix, rearranged
 from ..reordering import Permutation
-from .axis import RealOperator, Transform, resample
+from .axis import RealOperator, Transform, resample, stays_because
 from .starts import Latitudes, Start, find_start
 from .tables import Learn, Table, make_tables
 
@@ -107,6 +107,16 @@ class PlaneOperator(RealOperator):
             x = self.shear.adjoint(x.flatten(2)).view(x.shape)
         return x.permute(1, 2, 3, 0)
 
+    def _check_monarch(self) -> None:
+        why = {
+            "x goes first in it": self.x_first,
+            "it is sheared": self.shear is not None,
+            "its groups of channels have matrices of their own": self.groups > 1,
+        }
+        reason = next((words for words, holds in why.items() if holds), None)
+        if reason:
+            raise ValueError(f"this transform is no single Monarch matrix from (x, y): {reason}.")
+
     def _as_field(self, x: Tensor) -> Tensor:
         batch = prod(x.shape[: x.ndim - len(self._shapes()[0])])
         return x.reshape(batch, self.groups, *self.grid).permute(0, 2, 3, 1)
@@ -143,7 +153,9 @@ class PlaneAnalysis(PlaneOperator):
         return self._from_field(self._to_field(self._as_modes(y), second, first), y)
 
     def monarch(self) -> Monarch:
-        """The same as one Monarch matrix of rank 2, from (x, y) to (l, re or im, k)."""
+        """The same as one Monarch matrix of rank 2, from (x, y) to (l, re or im, k); where y goes first, without shear
+        and groups."""
+        self._check_monarch()
         (rows, _), (k, _) = self.grid, self.kept
         R = self.first.value().permute(0, 2, 3, 1).expand(rows, -1, -1, -1)
         L = _times_one_and_i(self.second.value()).permute(0, 3, 4, 2, 1).flatten(1, 2).expand(k, -1, -1, -1)
@@ -169,7 +181,9 @@ class PlaneSynthesis(PlaneOperator):
         return self._from_modes(self._to_modes(self._as_field(y), first, second), y)
 
     def monarch(self) -> Monarch:
-        """The same as one Monarch matrix of rank 2, from (k, l, re or im) to (y, x)."""
+        """The same as one Monarch matrix of rank 2, from (k, l, re or im) to (y, x); where y goes first, without shear
+        and groups."""
+        self._check_monarch()
         (rows, _), (k, _) = self.grid, self.kept
         R = _times_one_and_i(self.second.value()).permute(0, 3, 4, 2, 1).flatten(3).expand(k, -1, -1, -1)
         re, im = self.first.value().unbind(-1)
@@ -351,8 +365,9 @@ class PlaneTransform(Transform):
 
     def not_resampled_because(self, grid: Pair) -> str | None:
         """Why the transform cannot move to this grid; None if it can."""
-        if self.start.stays_because:
-            return self.start.stays_because
+        learn = [learn for learn, points in zip(self.learn, self.grid, strict=True) if points > 1]
+        if reason := stays_because(self.start, learn):
+            return reason
         if "per-point" in self.learn:
             return "its transform has a matrix for each row of its grid"
         if (grid[1] == 1) != (self.grid[1] == 1):

@@ -7,7 +7,7 @@ shapes of all other starts; `SphereTransform` keeps the degrees below 2m, as a s
 
 from __future__ import annotations
 
-from typing import cast
+from typing import cast, get_args
 
 import torch
 from torch import Tensor
@@ -26,6 +26,8 @@ def quadrature(latitudes: Latitudes, n: int) -> tuple[Tensor, Tensor]:
     >>> round(float((weights * torch.cos(theta) ** 2).sum()), 12)  # the integral of x^2 from -1 to 1
     0.666666666667
     """
+    if latitudes not in get_args(Latitudes):
+        raise ValueError(f"latitudes are one of {', '.join(get_args(Latitudes))}; got {latitudes!r}.")
     if latitudes == "legendre-gauss":
         return _gauss(n)
     theta = torch.linspace(0, torch.pi, n, dtype=torch.float64)

@@ -40,7 +40,8 @@ class Start(ABC):
     """Why what is learned from this start cannot move to another grid; None if its functions live on a circle, where
     a Fourier series takes them to any number of points."""
     drawn = False
-    """Whether it is drawn at random, and has to be stored with what is learned."""
+    """Whether it is drawn at random, and has to be stored with what is learned. Where nothing learns, it stays on its
+    grid."""
     per_frequency = False
     """Whether the second axis has a matrix for each frequency of the first."""
     fourier = False
@@ -147,6 +148,7 @@ class PerAxis(Start):
     def __init__(self, x: str | Start, y: str | Start) -> None:
         self.x, self.y = find_start(x), find_start(y)
         self.stays_because = self.x.stays_because or self.y.stays_because
+        self.drawn = self.x.drawn or self.y.drawn
         self.fourier = self.x.fourier and self.y.fourier
 
     def first(self, n: int, out: int, modes: int) -> Tables:

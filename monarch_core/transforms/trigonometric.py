@@ -39,7 +39,7 @@ def dct(
     """The cosine transform of scipy.fft.dct (idct if `inverse`), types 1 to 4 and all norms.
 
     Type 2 is X[f] = 2 sum_t x[t] cos(pi f (2 t + 1) / 2n). Types 2 to 4 need a composite n (or `pad=True`), with
-    `blocks=(K, J)` and K J = n; type 1 takes any n >= 2, with K J = 2 (n - 1).
+    `blocks=(K, J)` and K J = n; type 1 takes any n >= 3, and 2 with `pad=True`, with K J = 2 (n - 1).
 
     >>> round(dct(4)(torch.ones(4))[0].item(), 3)
     8.0

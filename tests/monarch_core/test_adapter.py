@@ -78,6 +78,15 @@ def test_merged_it_is_the_same_function_in_the_original_layers(blocks, assert_cl
         assert model[2].operator.rank == 4 + 2
 
 
+@pytest.mark.parametrize("layer", [nn.Linear, MonarchLinear])
+def test_a_merged_layer_stays_frozen_and_in_its_mode(layer):
+    model = nn.Sequential(layer(64, 64)).eval()
+    attach_adapter(model)
+    merge_adapter(model)
+    assert not any(p.requires_grad for p in model.parameters())
+    assert not any(m.training for m in model.modules())
+
+
 def test_merging_leaves_what_the_weight_was_tied_to(assert_close):
     model = nn.ModuleDict(
         {"embed": nn.Embedding(30, 64), "mix": nn.Linear(64, 30), "twin": nn.Linear(64, 30)}

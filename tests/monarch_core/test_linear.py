@@ -103,6 +103,15 @@ def test_autocast_gives_bfloat16_as_nn_linear_does(sizes):
     assert layer.operator.R.grad.dtype == torch.float32
 
 
+@pytest.mark.parametrize("n", [64, 256])
+def test_autocast_leaves_double_precision_as_nn_linear_does(n):
+    x = torch.randn(3, n, dtype=torch.float64)
+    for training in (True, False):
+        layer = MonarchLinear(n, n, dtype=torch.float64).train(training)
+        with torch.autocast("cpu", dtype=torch.bfloat16), torch.set_grad_enabled(training):
+            assert layer(x).dtype == torch.float64
+
+
 def test_a_layer_without_values_passes_through_autocast():
     layer = MonarchLinear(64, 32, device="meta")
     with torch.autocast("cpu", dtype=torch.bfloat16):

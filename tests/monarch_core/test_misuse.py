@@ -15,6 +15,7 @@ M = mc.Monarch(16)
 PLANE = mc.PlaneTransform((8, 8), 2, groups=2)
 AXIS = mc.AxisTransform(8, 2)
 CONV = mc.MonarchConv1d(2, 10)
+BUTTERFLY = [torch.ones(2, 2, 2, 1, dtype=torch.complex64), torch.ones(1, 2, 2, 2)]
 SPOILT = torch.eye(16)
 SPOILT[3, 5] = float("nan")
 
@@ -36,7 +37,21 @@ MISUSES = {
         "floating or complex; got torch.int64",
     ),
     "double into float": (lambda: M(torch.ones(3, 16).double()), TypeError, r"float64.*float32; convert"),
-    "double into float, adjoint": (lambda: M.adjoint(torch.ones(16).double()), TypeError, "convert one"),
+    "double into float, adjoint": (
+        lambda: M.adjoint(torch.ones(16).double()),
+        TypeError,
+        r"the input with .to\(torch.float32\), or the operator with .to\(torch.float64\)",
+    ),
+    "complex double into complex": (
+        lambda: mc.dft(16)(torch.ones(16, dtype=torch.complex128)),
+        TypeError,
+        r"the operator with .to\(torch.float64\)",
+    ),
+    "complex into a real layer": (
+        lambda: mc.MonarchLinear(16, 16)(torch.ones(16, dtype=torch.complex64)),
+        TypeError,
+        r"convert the input with .to\(torch.float32\)\.$",
+    ),
     "a number in": (lambda: M(torch.tensor(1.0)), ValueError, "should end in 16"),
     "from_dense of an array": (lambda: mc.Monarch.from_dense(np.eye(16)), TypeError, "got ndarray"),
     "from_dense of a NaN": (lambda: mc.Monarch.from_dense(SPOILT), ValueError, "not finite"),
@@ -65,6 +80,22 @@ MISUSES = {
     ),
     "dct of nothing": (lambda: mc.dct(None), TypeError, "points of a transform should be a whole number"),
     "dst below 1": (lambda: mc.dst(-1), ValueError, "at least 1; got -1"),
+    "dft without blocks": (lambda: mc.dft(16, blocks=0), ValueError, "blocks of R should be at least 1"),
+    "dft in negative blocks": (lambda: mc.dft(16, blocks=-4), ValueError, "blocks of R should be at least 1"),
+    "a permutation as a list": (lambda: mc.Permutation([1, 0]), TypeError, "got list"),
+    "a permutation of floats": (
+        lambda: mc.Permutation(torch.tensor([1.0, 0.0])),
+        TypeError,
+        "int32 or int64",
+    ),
+    "columns that do not divide": (lambda: mc.Stride(7, 2), ValueError, "divides 7; got 2"),
+    "a size below nothing": (lambda: mc.Resize(4, -1), ValueError, "out_features should be at least 1"),
+    "a sum of nothing": (lambda: mc.Combination(), ValueError, "at least one operator"),
+    "complex factors in a real butterfly": (
+        lambda: mc.butterfly(BUTTERFLY, dtype=torch.float32),
+        TypeError,
+        "butterfly matrix is complex",
+    ),
     "hadamard of a word": (lambda: mc.hadamard("16"), TypeError, "whole number"),
     "dft2 of a number": (lambda: mc.dft2(16), TypeError, "whole numbers; got 16"),
     "kronecker of vectors": (lambda: mc.kronecker(torch.ones(2), torch.ones(2)), ValueError, "a matrix"),
@@ -96,13 +127,18 @@ MISUSES = {
     "fewer modes than none": (lambda: mc.AxisTransform(8, -1), ValueError, "modes should be at least 1"),
     "lines of another length": (lambda: AXIS.analyse(torch.ones(2, 7)), ValueError, r"\(channel, ..., 8\)"),
     "degrees as a word": (lambda: mc.SphereTransform((8, 16), "a"), TypeError, "degrees should be a whole"),
+    "latitudes of another name": (
+        lambda: mc.PlaneTransform((16, 32), 2, start="sht", latitudes="gauss"),
+        ValueError,
+        "latitudes are one of legendre-gauss, equiangular; got 'gauss'",
+    ),
     "pairs of a tensor": (lambda: mc.in_pairs(torch.eye(3)), TypeError, "linear operators; got Tensor"),
     "a layer on an array": (lambda: mc.MonarchLinear(16, 16)(np.ones(16)), TypeError, "should be a tensor"),
     "a layer on a number": (lambda: mc.MonarchLinear(16, 16)(torch.tensor(1.0)), ValueError, "end in 16"),
     "a large layer on doubles": (
         lambda: mc.MonarchLinear(512, 512)(torch.ones(300, 512).double()),
         TypeError,
-        "convert one",
+        "convert the input",
     ),
     "a weight as an array": (lambda: mc.MonarchLinear.from_weight(np.eye(16)), TypeError, "got ndarray"),
     "a bias of another size": (
@@ -188,6 +224,7 @@ def test_an_adapter_of_another_size_leaves_the_model_as_it_is(tmp_path):
     with pytest.raises(ValueError, match="layer of another size"):
         mc.load_adapter(other, tmp_path / "adapters.pt")
     assert [type(m) for m in other] == [nn.Linear, nn.ReLU, nn.Linear]
+    assert all(p.requires_grad for p in other.parameters())
 
 
 def test_a_layer_on_the_meta_device_works_under_autocast():

@@ -3,6 +3,7 @@
 import copy
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import monarch_core as mc
-from monarch_core import Monarch
+from monarch_core import Monarch, dft, project
 from monarch_core.sizes import near_sqrt
 
 dtypes = st.sampled_from([torch.float64, torch.complex128])
@@ -116,6 +117,9 @@ def test_padding_reads_zeros_after_the_end(assert_close):
 
 
 def test_prime_size_names_the_cure_and_pads_on_request():
+    for without_the_option in (lambda: project(torch.eye(97)), lambda: mc.mm_star(97)):
+        with pytest.raises(ValueError, match=r"Pad to 98 = 7 x 14\.$"):
+            without_the_option()
     with pytest.raises(ValueError, match=r"of size 97 .* 97 is prime\. Pad to 98 = 7 x 14, or pass pad=True"):
         Monarch(97)
     with pytest.raises(ValueError, match="31 is prime"):
@@ -153,6 +157,35 @@ def test_dense_form_is_cached_until_a_factor_changes(assert_close):
         assert M(x.float()).dtype == torch.float32
     assert M(x.float()).requires_grad
     assert M.train()._cached_dense is None
+
+
+def test_the_dense_form_follows_fused_optimisers(assert_close):
+    M = Monarch(16, dtype=torch.float64).eval()
+    x = torch.randn(3, 16, dtype=torch.float64)
+    optimizer = torch.optim.AdamW(M.parameters(), lr=0.1, fused=True)
+    M(x).square().sum().backward()
+    with torch.no_grad():
+        M(x)
+    optimizer.step()
+    with torch.no_grad():
+        assert_close(M(x), x @ M.to_dense().mT)
+
+
+def test_the_dense_form_made_under_autocast_stays_there(assert_close):
+    M, x = Monarch(64, blocks=4).eval(), torch.randn(3, 64)
+    with torch.no_grad():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert M(x).dtype == torch.bfloat16
+        assert_close(M(x), x @ M.to_dense().mT, 1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Complex modules are a new feature:UserWarning")  # torch's, of any module
+def test_a_complex_dtype_converts_the_numbers_that_are_stored_as_pairs(assert_close):
+    F = dft(12)
+    assert F.to(torch.complex128).dtype == torch.complex128
+    assert all(p.dtype == torch.float64 for p in F.parameters())
+    x = torch.randn(12, dtype=torch.complex128)
+    assert_close(F(x), torch.fft.fft(x), 1e-5)
 
 
 def test_a_large_operator_has_no_dense_form():
@@ -305,6 +338,15 @@ def test_sums_flatten_and_add_up(assert_close):
     assert_close(total.to_dense(), 2 * A.to_dense() + 5.75 * B.to_dense())
     assert_close(sum([A, B, A]).to_dense(), 2 * A.to_dense() + B.to_dense())
     assert (np.float64(2) * A).numbers == (2,)
+
+
+def test_multiples_by_numbers_of_other_libraries(assert_close):
+    M = Monarch(16, dtype=torch.float64)
+    for number in (np.complex64(2j), np.float32(0.5), np.int64(3), Fraction(1, 4)):
+        A, expected = number * M, complex(number) * M.to_dense()
+        assert A.dtype.is_complex == isinstance(number, np.complex64)
+        assert_close(A.to_dense(), expected if A.dtype.is_complex else expected.real)
+        assert_close(A.H.to_dense(), (expected if A.dtype.is_complex else expected.real).mH)
 
 
 def test_a_sum_names_the_term_that_does_not_fit():

@@ -1,6 +1,7 @@
 """What every operator of the registry must be: linear, with an adjoint, differentiable, and easy to store and move."""
 
 import copy
+import io
 import pickle
 import shutil
 
@@ -213,6 +214,7 @@ def test_compiles(compiled_case, assert_close):
 def test_traces(case, training, assert_close):
     A = case.operator().train(training)
     traced = torch.jit.trace(A, draw(A, 3))
+    torch.jit.save(traced, io.BytesIO())
     x = draw(A, 5)
     assert_close(traced(x), A(x))
 
@@ -234,3 +236,4 @@ def test_real_form_does_to_pairs_what_the_operator_does_to_complex_numbers(case,
     assert_close(form(torch.view_as_real(x)), torch.view_as_real(A(x).resolve_conj()))
     assert_close(form.adjoint(torch.view_as_real(y)), torch.view_as_real(A.adjoint(y).resolve_conj()))
     assert not any(tensor.is_complex() for tensor in (*form.parameters(), *form.buffers()))
+    assert not set(form.parameters()) & set(A.parameters())  # copies

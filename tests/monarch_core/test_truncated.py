@@ -330,14 +330,46 @@ def test_transforms_that_cannot_move_say_why():
     assert "twice as many points" in PlaneTransform((16, 16), 5).not_resampled_because((8, 8))
 
 
+def test_what_stays_on_its_grid_is_not_resampled():
+    with pytest.raises(ValueError, match="not periodic"):
+        AxisTransform(32, 4, start="dct").resampled(16)
+    assert AxisTransform(32, 4, start="random", learn="matrix").resampled(16).n == 16
+    assert PlaneTransform((32, 1), 4, start="random", learn=("matrix", "fixed")).resampled((16, 1)).grid == (
+        16,
+        1,
+    )
+    for fixed in (
+        lambda: AxisTransform(32, 4, start="random").resampled(16),
+        lambda: PlaneTransform((32, 32), 4, start="random", learn=("matrix", "fixed")).resampled((16, 16)),
+    ):
+        with pytest.raises(ValueError, match="drawn for one grid"):
+            fixed()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"learn": ("fixed", "per-frequency")}, "x goes first"),
+        ({"shear": True}, "sheared"),
+        ({"learn": "matrix", "groups": 2}, "groups"),
+    ],
+)
+def test_a_transform_that_is_no_single_monarch_matrix_says_so(options, reason):
+    plane = PlaneTransform((8, 8), 2, **options)
+    for direction in (plane.analysis, plane.synthesis):
+        with pytest.raises(ValueError, match=reason):
+            direction.monarch()
+
+
 def test_deviations_are_zero_at_the_start_and_only_they_are_stored():
     plane = PlaneTransform((16, 16), 3, learn=("monarch", "matrix"))
     assert all(not parameter.any() for parameter in plane.parameters())
     assert set(plane.state_dict()) == {name for name, _ in plane.named_parameters()}
 
 
-def test_random_start_is_stored_with_the_deviations():
-    source, other = (PlaneTransform((16, 16), 3, start="random", learn="matrix") for _ in range(2))
+@pytest.mark.parametrize("start", ["random", PerAxis("random", "dft")], ids=["both axes", "x alone"])
+def test_random_start_is_stored_with_the_deviations(start):
+    source, other = (PlaneTransform((16, 16), 3, start=start, learn="matrix") for _ in range(2))
     field = torch.randn(1, 16, 16, 1)
     assert not torch.allclose(source.analyse(field), other.analyse(field))
     other.load_state_dict(source.state_dict())

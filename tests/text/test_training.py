@@ -16,7 +16,7 @@ from lab.errors import UserError
 from monarch_core import MonarchLinear, monarchize
 from tests.text.conftest import config
 from text import train as training
-from text.config import TrainConfig
+from text.config import TableConfig, TrainConfig
 from text.experiment import LanguageModelling
 from text.metrics import bits_per_byte, surprise
 from text.models import build
@@ -236,8 +236,22 @@ def test_minutes_choose_the_steps_and_a_resumed_run_keeps_them(train_small, monk
         ({"context": 4}, "--context must be at least 8"),
         ({"vocabulary_size": 100}, "--vocabulary-size"),
         ({"setting": "monarch", "options": {"blocks": None}}, "needs --blocks"),
+        ({"setting": "adapter", "options": {"blocks": 100, "size": "tiny"}}, "--blocks must be at most 64"),
     ],
 )
 def test_impossible_options_are_refused(options, answer):
     with pytest.raises(UserError, match=answer):
         TrainConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        ({"seeds": 0}, "--seeds must be at least 1"),
+        ({"settings": []}, "--settings needs"),
+        ({"times": [0.7, 0.0]}, "--times are fractions above 0, not 0.7 0.0"),
+    ],
+)
+def test_impossible_tables_are_refused(options, answer):
+    with pytest.raises(UserError, match=answer):
+        TableConfig(**options)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from lab.registry import Entry, Option, Registry
+from text.models.parts.sizes import check_blocks
 
 if TYPE_CHECKING:
     from text.models.parts.language_model import LanguageModel
@@ -45,6 +46,8 @@ def build(
     `adapter`, the blocks and the rank of Monarch adapters, puts them beside its matrices and freezes all else.
     """
     settled = MODELS.settled(name, options)
+    if settled["blocks"] is not None:
+        check_blocks(settled["size"], settled["blocks"])
     model: LanguageModel = MODELS[name].load()(vocabulary, context, dropout=dropout, **settled)
     if adapter is not None:
         from monarch_core import attach_adapter

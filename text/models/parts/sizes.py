@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from lab.errors import UserError
+
 
 class Size(NamedTuple):
     """Width of the residual stream, number of blocks, heads of each attention."""
@@ -18,3 +20,10 @@ SIZES = {
     "small": Size(768, 12, 12),
     "medium": Size(1024, 24, 16),
 }
+
+
+def check_blocks(size: str, blocks: int) -> None:
+    """Refuse more blocks than the matrices of a size have rows."""
+    width = SIZES[size].width
+    if blocks > width:
+        raise UserError(f"--blocks must be at most {width}, the width of --size {size}, not {blocks}.")
