@@ -60,5 +60,6 @@ def noisier(kspace: Tensor, mask: Tensor, noise: float) -> Tensor:
     scans do not have.
     """
     level = torch.stack([one[one != 0].abs().median() for one in sample(kspace, mask)])
+    level = level.nan_to_num()  # an empty slice has no median
     level = level * noise * (torch.rand(len(kspace)) * (torch.rand(len(kspace)) < 0.5)).to(level)
     return kspace + level[:, None, None, None] * torch.randn_like(kspace)

@@ -266,6 +266,7 @@ class EvalConfig(T2Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        at_least(self, 1, "threads")
         for name in self.against:
             _ = MODELS[name]  # an unknown one is refused with a sentence
 
@@ -299,6 +300,11 @@ class ReconstructConfig(T2Options):
     The weights must have been calibrated by mri.eval --uncertainty; eight more reconstructions."""
     threads: int | None = None
     """CPU threads (default: all)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 0, "strength")
+        at_least(self, 1, "threads")
 
 
 @dataclass(frozen=True)

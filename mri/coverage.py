@@ -9,6 +9,7 @@ from data.masks.spec import Kind
 from data.scans.scan import Scan
 from lab.errors import UserError
 from lab.progress import Progress
+from lab.runs import FinishedRun
 from lab.table import Cell, Column, Score, Table
 from mri.figures import draw_uncertainty
 from mri.models import MODELS
@@ -22,9 +23,11 @@ SLICES = 4
 """Slices of each scan that calibration and coverage look at, evenly spaced over its middle half."""
 
 
-def coverage_table(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, data: str) -> Table:
+def coverage_table(
+    results: Sequence[Result], scans: Sequence[Scan], kind: Kind, data: str, root: Path
+) -> Table:
     """For every method that gradients trained: the factor from the validation scans of its own data, kept beside its
-    weights, and in how many of the voxels of `scans` the error is below factor x sigma."""
+    weights, and in how many of the voxels of `scans`, which are below `root`, the error is below factor x sigma."""
     chosen = [result for result in results if result.learned and not result.runs[-1].config.get("scan")]
     if not chosen:
         raise UserError("--uncertainty is for methods that gradients train; none of these runs has one.")
@@ -41,7 +44,7 @@ def coverage_table(results: Sequence[Result], scans: Sequence[Scan], kind: Kind,
     with Progress(len(chosen), "calibrating", unit="row") as progress:
         for result in chosen:
             run = result.runs[-1]
-            validation = Source(Path(run.manifest["data"]["root"]), skip_bad=True).scans("val")
+            validation = _validation_scans(run, root)
             predictor = result.predictor(scans[0])
             found = {
                 each.path: _measured(predictor, each, result.acc, kind)
@@ -63,6 +66,20 @@ def coverage_table(results: Sequence[Result], scans: Sequence[Scan], kind: Kind,
             table.rows.append({**row, "factor": factor})
             progress.advance()
     return table
+
+
+def _validation_scans(run: FinishedRun, root: Path) -> list[Scan]:
+    """The validation scans of a run's own data, which may have moved to `root` since."""
+    own = Path(run.manifest["data"]["root"])
+    if own.is_dir():
+        return Source(own, skip_bad=True).scans("val")
+    found = Source(root, skip_bad=True).scans("val")
+    if [scan.scan_id for scan in found] != run.manifest["data"]["validation"]:
+        raise UserError(
+            f"--uncertainty calibrates on the data of {run.name}, which were in {own} and are gone; {root} has other "
+            "validation scans."
+        )
+    return found
 
 
 def factor_from(calibration: Mapping[Path, list[np.ndarray]], without: Path | None = None) -> float:

@@ -25,6 +25,16 @@ def affine_from(scan: Scan, first: int) -> NDArray[np.float64]:
     return matrix
 
 
+def check_series(folder: Path, part: str | None) -> None:
+    """Refuse a series of complex numbers, or one among other files."""
+    if part == "complex":
+        raise UserError(
+            "DICOM files hold no complex numbers; ask for --part magnitude or phase, or another format."
+        )
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty, and series are not mixed; name another folder with --out.")
+
+
 def write_series(
     folder: Path, volumes: NDArray[Any], scan: Scan, part: str, *, first: int = 0, what: str = ""
 ) -> Path:
@@ -37,12 +47,7 @@ def write_series(
         import pydicom.uid
     except ImportError as error:
         raise UserError("DICOM files need pydicom; run: pip install 'monarch-science[dicom]'.") from error
-    if np.iscomplexobj(volumes):
-        raise UserError(
-            "DICOM files hold no complex numbers; ask for --part magnitude or phase, or another format."
-        )
-    if folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder} is not empty, and series are not mixed; name another folder with --out.")
+    check_series(folder, "complex" if np.iscomplexobj(volumes) else part)
     matrix = affine_from(scan, first) * np.append(TO_LEFT_BACK_HEAD, 1)[:, None]
     low, high = float(np.nanmin(volumes)), float(np.nanmax(volumes))
     low = min(low, 0.0)

@@ -88,7 +88,7 @@ def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: E
     if config.t2:
         tables["t2"], pictures = t2_results(results, scans, mask, config, folder, data)
     if config.uncertainty:
-        tables["uncertainty"] = coverage_table(results, scans, mask, data)
+        tables["uncertainty"] = coverage_table(results, scans, mask, data, root)
     written = [*publish(tables, folder), *pictures]
     write_text(folder / "per_scan.csv", per_scan_csv(results))
     written.append(folder / "per_scan.csv")

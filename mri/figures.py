@@ -174,7 +174,8 @@ def _zoomed(image: NDArray[np.float32]) -> tuple[slice, slice]:
     detail = np.abs(np.diff(image, axis=0, append=0)) + np.abs(np.diff(image, axis=1, append=0))
     sides = [max(n // 3, 8) for n in image.shape]
     inner = tuple(
-        slice(n // 6 + side // 2, n - n // 6 - side // 2) for n, side in zip(image.shape, sides, strict=True)
+        slice(n // 6 + side // 2, max(n - n // 6 - side // 2, n // 6 + side // 2 + 1))
+        for n, side in zip(image.shape, sides, strict=True)
     )
     mean = uniform_filter(detail, sides)[inner]
     middle = np.unravel_index(mean.argmax(), mean.shape)

@@ -24,11 +24,10 @@ def reconstruct(config: ReconstructConfig) -> None:
     from data.scans.reader import open_scan
     from lab.console import say
     from mri.t2 import timing_of
-    from mri.volumes import ending_of, write_volume
+    from mri.volumes import write_volume
 
     keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
-    ending_of(config.out)
     _check(config)
     scan = open_scan(_input(config))
     predictor = _predictor(config, scan)
@@ -54,7 +53,13 @@ def reconstruct(config: ReconstructConfig) -> None:
 
 def _check(config: ReconstructConfig) -> None:
     from lab.checks import existing_file
+    from mri.dicom import check_series
+    from mri.volumes import beside, ending_of
 
+    if not ending_of(config.out):
+        check_series(config.out, config.part)
+        if config.t2:
+            check_series(beside(config.out, "_t2"), None)
     if config.weights is not None:
         existing_file(config, "weights")
     if (config.weights is None) == (config.model is None):
@@ -142,10 +147,14 @@ def _volumes(predictor: "Predictor", scan: "Scan", mask: "Tensor | None", slices
     from lab.console import say
     from lab.progress import Progress
     from mri.metrics import METRICS, quality
+    from mri.ssim import SMALLEST
 
     count = len(slices) * scan.num_echoes
     with Progress(count, f"reconstructing {scan.scan_id}", unit="image") as progress:
         images = predictor.reconstruct(scan, mask, slices, advance=progress.advance)
+    if mask is not None and min(images.shape[-2:]) < SMALLEST:
+        say(f"slices below {SMALLEST} x {SMALLEST} voxels are not scored")
+        return images
     for echo, image in enumerate(images if mask is not None else ()):
         truth = np.stack([scan.read(index, echo)[2].numpy() for index in slices])
         found = quality(image, truth).items()
@@ -172,12 +181,12 @@ def _write_uncertainty(
     from lab.console import say
     from lab.progress import Progress
     from mri.uncertainty import PARTS, half_width
-    from mri.volumes import write_nifti
+    from mri.volumes import beside, write_nifti
 
     assert config.weights is not None
     with Progress(PARTS * scan.num_slices * scan.num_echoes, "uncertainty", unit="slice") as progress:
         widths, nearest = half_width(predictor, scan, mask, config.weights.parent, progress.advance)
-    path = config.out.with_name(f"{config.out.name.partition('.')[0]}-uncertainty.nii.gz")
+    path = beside(config.out, "-uncertainty", ".nii.gz")
     say(f"wrote {write_nifti(path, widths, scan)}: half-widths, calibrated at acceleration {nearest:g}")
 
 
@@ -188,12 +197,11 @@ def _write_t2(config: ReconstructConfig, scan: "Scan", images: "Complex", first:
     from lab.console import say
     from mri.t2 import t2_of
     from mri.t2_results import draw_t2
-    from mri.volumes import write_volume
+    from mri.volumes import beside, write_volume
 
     found = t2_of(list(images), scan, config)
-    base, dot, ending = config.out.name.partition(".")
     path = write_volume(
-        config.out.with_name(f"{base}_t2{dot}{ending}"),
+        beside(config.out, "_t2"),
         np.nan_to_num(found)[..., None],
         scan,
         first=first,
@@ -201,7 +209,7 @@ def _write_t2(config: ReconstructConfig, scan: "Scan", images: "Complex", first:
     )
     index = int(np.isfinite(found).sum((1, 2)).argmax())
     aspect = scan.voxel_spacing[1] / scan.voxel_spacing[2]
-    title, place = f"{scan.scan_id}, slice {first + index + 1}", config.out.with_name(f"{base}_t2.png")
+    title, place = f"{scan.scan_id}, slice {first + index + 1}", beside(config.out, "_t2", ".png")
     picture = draw_t2(place, {"T2": found[index]}, np.abs(images[0][index]), title, aspect)
     say(f"wrote {path}: T2 in milliseconds, and {picture}")
 

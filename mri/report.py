@@ -57,10 +57,14 @@ def middle_slices(scan: Scan) -> list[int]:
 def _viewer(results: Sequence[Result], scans: Sequence[Scan], kind: Kind) -> Viewer:
     accs = sorted({result.acc for result in results})
     stacks = [stack for scan in scans for acc in accs for stack in _stacks(results, scan, acc, kind)]
+    return Viewer("Reconstructions", "image", "slice", stacks, _slice_labels(scans), truth="full sampling")
+
+
+def _slice_labels(scans: Sequence[Scan]) -> list[str]:
+    """Numbers of the slices that are shown; none where they differ between scans."""
     slices = middle_slices(scans[0])
     same = all(middle_slices(scan) == slices for scan in scans)
-    labels = [str(at + 1) for at in slices] if same else []
-    return Viewer("Reconstructions", "image", "slice", stacks, labels, truth="full sampling")
+    return [str(at + 1) for at in slices] if same else []
 
 
 def _stacks(results: Sequence[Result], scan: Scan, acc: float, kind: Kind) -> Iterator[Stack]:
@@ -94,8 +98,7 @@ def _t2_viewer(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, t2:
             choice = {"scan": scan.scan_id, "acceleration": f"{acc:g}"}
             aspect = scan.voxel_spacing[1] / scan.voxel_spacing[2]
             stacks.append(Stack(choice, truth, made, aspect=aspect, unit="ms"))
-    labels = [str(at + 1) for at in middle_slices(shown[0])]
-    return Viewer("T2", "map", "slice", stacks, labels, truth="full sampling")
+    return Viewer("T2", "map", "slice", stacks, _slice_labels(shown), truth="full sampling")
 
 
 def _label(result: Result) -> str:

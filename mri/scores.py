@@ -12,6 +12,7 @@ from torch import Tensor
 
 from data.masks.spec import Kind
 from data.scans.scan import Scan
+from lab.console import say
 from lab.files import content_hash, kept
 from lab.progress import Progress
 from lab.runs import FinishedRun, Row, rows
@@ -66,6 +67,14 @@ class Result:
         """A metric of one echo, by scan."""
         return {row["scan"]: row[metric] for row in self.scores if row["echo"] == echo}
 
+    def with_seeds_of(self, other: "Result") -> "Result":
+        """This row with the seeds of another that stands for the same; of a seed that both have, the other's counts."""
+        for seed in self.by_seed.keys() & other.by_seed.keys():
+            mine, theirs = (next(run for run in each.runs if run.seed == seed) for each in (self, other))
+            say(f"{mine.name} and {theirs.name} stand in one row with the same seed; the second counts")
+        kept = tuple(run for run in self.runs if run.seed not in other.by_seed)
+        return replace(self, by_seed={**self.by_seed, **other.by_seed}, runs=(*kept, *other.runs))
+
     def with_scans_of(self, other: "Result") -> "Result":
         """This row with the scores of another, of other scans, for the seeds that both have."""
         by_seed = {
@@ -99,10 +108,10 @@ def score_runs(
 ) -> list[Result]:
     """The scores of all runs, by row, and of the baseline at every acceleration; they are kept in `folder`.
 
-    A run is scored at the accelerations it was trained on, or at `accs`; one of --supervision zero-shot on its own scan
-    alone, and such runs of several scans make one row.
+    A run is scored at the accelerations it was trained on, or at `accs`, where rows say what they were trained on if
+    that differs; one of --supervision zero-shot on its own scan alone, and such runs of several scans make one row.
     """
-    apart = ("acc", "num_train", "scan")
+    apart = ("num_train", "scan") if accs else ("acc", "num_train", "scan")
     trained = rows((run for run in runs if run.model != BASELINE), TrainConfig, apart=apart)
     accelerations = sorted({acc for run in runs for acc in accs or scored_at(run)})
     masks = {acc: evaluation_masks(scans, acc, kind) for acc in accelerations}
@@ -124,7 +133,10 @@ def score_runs(
                 }
                 made = Result(row.label, row.model, acc, num_train, by_seed, row.runs)
                 key = row.label, acc, num_train
-                results[key] = results[key].with_scans_of(made) if key in results else made
+                if key in results:
+                    met = results[key]
+                    made = met.with_scans_of(made) if row.config.get("scan") else met.with_seeds_of(made)
+                results[key] = made
     order = list(MODELS)
     return sorted(
         results.values(), key=lambda one: (one.acc, order.index(one.model), one.label, one.num_train)

@@ -58,8 +58,8 @@ class Source:
 
     @property
     def splits(self) -> list[str]:
-        """The splits that the folder has."""
-        return [split for split in SPLITS if any(form.owns_folder(self.root, split) for form in FORMATS)]
+        """The splits that the folder has scans for."""
+        return [split for split in SPLITS if any(form.has_scans(self.root, split) for form in FORMATS)]
 
     def describe(self, train: list[Scan], validation: list[Scan]) -> dict[str, Any]:
         """What the manifest of a run keeps of its data.

@@ -1,14 +1,19 @@
 """Structural similarity of volumes, slab by slab, in bounded memory."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 
+from lab.errors import UserError
+
 SIGMA = 1.5
 RADIUS = 5
 K1, K2 = 0.01, 0.03
+SMALLEST = 2 * RADIUS + 1
+"""Side of the window, and shortest side of a slice that can be scored."""
 SLAB = 8
 """Planes of the result computed at once; each slab reads RADIUS more on either side."""
 
@@ -28,8 +33,7 @@ def ssim(image: NDArray[Any], target: NDArray[Any], data_range: float) -> float:
     """
     if image.shape != target.shape or image.ndim != 3:
         raise ValueError(f"two volumes of one shape are needed, not {image.shape} and {target.shape}.")
-    if min(image.shape[1:]) <= 2 * RADIUS:
-        raise ValueError(f"slices of at least 11 x 11 voxels are needed, not {image.shape[1:]}.")
+    check_plane(image.shape[1:])
     halo = RADIUS if image.shape[0] > 2 * RADIUS else 0
     total, count = 0.0, 0
     for first in range(halo, image.shape[0] - halo, SLAB):
@@ -40,6 +44,15 @@ def ssim(image: NDArray[Any], target: NDArray[Any], data_range: float) -> float:
         total += values.sum()
         count += values.size
     return float(total / count)
+
+
+def check_plane(plane: Sequence[int]) -> None:
+    """Refuse slices (ky, kz) that are smaller than the window."""
+    if min(plane) < SMALLEST:
+        raise UserError(
+            f"slices of at least {SMALLEST} x {SMALLEST} voxels are needed to train and to score, not "
+            f"{plane[0]} x {plane[1]}; python -m mri.reconstruct takes smaller ones."
+        )
 
 
 def _similarity(

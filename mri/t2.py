@@ -64,6 +64,11 @@ def timing_of(scan: Scan, options: T2Options) -> Timing:
         )
     said = scan.timing or (0.0, 0.0, 0.0)
     repetition, echo, flip = (old if new is None else new for new, old in zip(given, said, strict=True))
+    if not 0 < echo < repetition:
+        raise UserError(
+            f"{scan.scan_id}: the first echo, at {echo:g} ms, must lie within the repetition time of {repetition:g} ms;"
+            " correct --te or --tr."
+        )
     return Timing(repetition, echo, flip)
 
 

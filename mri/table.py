@@ -47,6 +47,8 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
             at = "mixed" if acc is None else f"acc{acc:g}"
             name = f"{config.prefix}-{model}-{at}-n{n or 'all'}-seed{seed}"
             chosen = {**setting, "num_train": n, "seed": seed, "name": name}
+            if not MODELS[model].learned:
+                chosen |= {"supervision": "full", "scan": None}  # they are tuned on fully sampled images
             yield run_of_table(config, TrainConfig, model, options, **chosen)
 
 

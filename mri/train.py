@@ -33,6 +33,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     from mri.sampling import training_masks
     from mri.search import choose
     from mri.sources import find_source, planes_of, samples, words_for
+    from mri.ssim import check_plane
 
     prepare(config)
     source = find_source(config)
@@ -42,6 +43,8 @@ def train(config: TrainConfig) -> dict[str, float]:
         raise UserError(
             "--joint-echoes needs scans with several echoes; the training scans have one. Leave it out."
         )
+    for plane in planes_of(scans):
+        check_plane(plane)
     for acc in {config.acc, *config.training_accs}:
         for grid in {scan.acquired_grid for scan in scans}:
             MaskSpec(config.mask, grid, acc)  # refused before there is a run
@@ -58,6 +61,11 @@ def train(config: TrainConfig) -> dict[str, float]:
             raise UserError(
                 f"{config.model} with these options takes slices of one size, but the scans have {words_for(planes)}; "
                 f"leave the others out with --plane [{planes[0][0]},{planes[0][1]}]."
+            )
+        if method.candidates and config.supervision != "full":
+            raise UserError(
+                f"{config.model} with these options is tuned on fully sampled images, which --supervision "
+                f"{config.supervision} does without; leave out one or the other."
             )
         best = choose(method, SliceDataset(data.train_scans, config.echoes), masks, config.seed)
         if best:

@@ -19,6 +19,7 @@ from mri.sampling import evaluation_masks
 from mri.scores import Result
 
 Part = Literal["magnitude", "phase", "complex"]
+ENDINGS = (".nii.gz", ".nii", ".npy", ".cfl")
 PARTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "magnitude": np.abs,
     "phase": np.angle,
@@ -51,7 +52,7 @@ def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder:
 def ending_of(path: str | Path) -> str:
     """Which format a name asks for: .nii, .npy, .cfl, or "" for a folder of DICOM files; others are refused."""
     name = Path(path).name
-    for ending in (".nii", ".nii.gz", ".npy", ".cfl"):
+    for ending in ENDINGS:
         if name.endswith(ending):
             return ending.removesuffix(".gz")
     if Path(path).suffix:
@@ -60,6 +61,16 @@ def ending_of(path: str | Path) -> str:
             f"has no ending, not {path}."
         )
     return ""
+
+
+def beside(path: Path, word: str, ending: str | None = None) -> Path:
+    """The name with a word more, and with its own ending or another.
+
+    >>> beside(Path("knee.1.nii.gz"), "_t2").name, beside(Path("knee.1.nii.gz"), "_t2", ".png").name
+    ('knee.1_t2.nii.gz', 'knee.1_t2.png')
+    """
+    own = next((each for each in ENDINGS if path.name.endswith(each)), "")
+    return path.with_name(f"{path.name.removesuffix(own)}{word}{own if ending is None else ending}")
 
 
 def write_volume(

@@ -64,6 +64,10 @@ class Format(ABC):
                     return True
         return False
 
+    def has_scans(self, root: Path, split: str) -> bool:
+        """Whether there are scans of a split below `root` in this format."""
+        return self.owns_folder(root, split)
+
     def plane(self, path: Path) -> Shape:
         """(ky, kz) of the slices of a file; a format may know without opening everything."""
         return self.open(path).matrix_shape[1:]

@@ -29,7 +29,7 @@ class MSense(Method):
 
         start="density"  start at M diag(u v), the density-compensated inverse DFT; u and v fold into the factors
         form="grid"      a block per row and per column, which can weight every frequency (ky, kz) by itself
-        per_echo         one Monarch for each of two echoes
+        per_echo         one Monarch for the first echo and one for all that follow
         steps=k          x <- x + sum_c conj(S_c) M (y - A x), k times from x = 0, A the measurement
         consistency      at the end x <- x + A^H (y - A x)
         rank=r           M is a sum of r separable pairs, of which all but the first start at zero
@@ -109,8 +109,9 @@ class MSense(Method):
         if len(self.operators) == self.rank:
             return combine(self._applied(0, kspace), maps)
         images = torch.empty_like(kspace)
-        for number in range(len(self.operators) // self.rank):
-            chosen = echo == number
+        count = len(self.operators) // self.rank
+        for number in range(count):
+            chosen = echo.clamp_max(count - 1) == number
             if chosen.any():
                 images[chosen] = self._applied(number, kspace[chosen])
         return combine(images, maps)
@@ -133,7 +134,7 @@ class MSense(Method):
         images = self._applied(0, kspace)
         for number in range(1, len(self.operators) // self.rank):
             other = self._applied(number, kspace)
-            images = torch.where((echo == number)[:, None, None, None, None], other, images)
+            images = torch.where((echo >= number)[:, None, None, None, None], other, images)
         return images
 
     def in_pairs(self) -> Self:

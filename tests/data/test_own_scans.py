@@ -178,6 +178,39 @@ def test_given_maps_are_used(tmp_path: Path) -> None:
         open_scan(tmp_path / "a.npy")
 
 
+def test_given_maps_may_be_in_another_format_and_go_by_the_name_in_the_notes(tmp_path: Path) -> None:
+    true = np.broadcast_to(own.maps(), FULL.shape)
+    np.savez(tmp_path / "a.npz", kspace=FULL)
+    np.save(tmp_path / "a_maps.npy", true)
+    np.savez(tmp_path / "b.npz", kspace=FULL, sens=np.ones_like(FULL), better=true)
+    (tmp_path / "b.json").write_text('{"maps": "better"}')
+    np.savez(tmp_path / "c.npz", kspace=FULL, maps=np.ones_like(FULL))
+    (tmp_path / "c.json").write_text('{"maps": "a_maps.npy"}')
+    savemat(tmp_path / "d.mat", {"kspace": FULL.transpose(2, 3, 1, 0)})
+    (tmp_path / "d.json").write_text('{"axes": ["ky", "kz", "coil", "slice"], "maps": "turned.npy"}')
+    np.save(tmp_path / "turned.npy", true.transpose(2, 3, 1, 0))
+    own.write_mrd(tmp_path / "e.h5", own.xml(*PLANE, 1), mrd_lines(FULL))
+    (tmp_path / "e.json").write_text('{"maps": "a_maps.npy"}')
+    for name in ("a.npz", "b.npz", "c.npz", "d.mat", "e.h5"):
+        scan = open_scan(tmp_path / name)
+        assert scan.maps_are == "given", name
+        assert torch.equal(scan.read(0, 0)[1], own.tensor(true[0])), name
+    (tmp_path / "e.json").write_text('{"maps": "nowhere.npy"}')
+    with pytest.raises(UserError, match=r"e.json names the maps nowhere.npy, but there is no"):
+        open_scan(tmp_path / "e.h5")
+
+
+def test_maps_are_estimated_again_when_the_notes_change(tmp_path: Path) -> None:
+    square = FULL[:1, :, 4:44]
+    np.save(tmp_path / "a.npy", square)
+    first = open_scan(tmp_path / "a.npy").read(0, 0)[1]
+    (tmp_path / "a.json").write_text('{"axes": ["slice", "coil", "kz", "ky"]}')
+    turned = open_scan(tmp_path / "a.npy").read(0, 0)[1]
+    assert not torch.equal(turned, first)
+    np.save(tmp_path / "b.npy", square.transpose(0, 1, 3, 2))
+    torch.testing.assert_close(turned, open_scan(tmp_path / "b.npy").read(0, 0)[1])
+
+
 def test_espirit_agrees_with_sigpy() -> None:
     """The same support, and in it the same vectors up to a phase, to single precision."""
     from sigpy.mri.app import EspiritCalib
@@ -342,6 +375,14 @@ def test_geometry_of_the_lines_becomes_the_affine(tmp_path: Path) -> None:
     # Slices run to the head, the readout to the left, phase 1 to the back; the middle voxel is at the position.
     np.testing.assert_allclose(scan.affine[:3, :3], [[0, -1, 0], [0, 0, -1], [5, 0, 0]], atol=1e-6)
     np.testing.assert_allclose(scan.affine @ [1, 24, 20, 1], [0, 0, 5, 1], atol=1e-5)
+    (tmp_path / "a.json").write_text('{"voxel_spacing": [4, 2, 3]}')
+    np.testing.assert_allclose(
+        open_scan(scan.path).affine[:3, :3], [[0, -2, 0], [0, 0, -3], [4, 0, 0]], atol=1e-6
+    )
+    (tmp_path / "a.json").write_text('{"orientation": ["RL", "IS", "AP"]}')
+    np.testing.assert_allclose(
+        open_scan(scan.path).affine[:3, :3], [[-5, 0, 0], [0, 0, -1], [0, 1, 0]], atol=1e-6
+    )
 
 
 # ---------------------------------------------------------------- mistakes

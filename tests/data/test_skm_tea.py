@@ -186,6 +186,7 @@ def test_acquired_grid_and_mask_come_from_the_file(root: Path) -> None:
     assert mask.shape == ACQUIRED
     assert mask.sum() == 120
     assert scan.mask(6) is None
+    assert scan.mask(4.04) is None  # its name would be rounded to that of 4
 
 
 @pytest.mark.parametrize("value", [np.nan, 2.0])

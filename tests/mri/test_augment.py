@@ -73,3 +73,11 @@ def test_noise_is_added_to_half_of_the_slices_and_not_above_the_level_asked_for(
     assert 0.4 < (rms > 0).float().mean() < 0.6
     assert (rms / level).max() < 0.6
     assert (rms / level).max() > 0.4
+
+
+def test_an_empty_slice_stays_empty_under_noise(problem):
+    given = problem((16, 12), batch=8, dtype=torch.complex64)
+    given.full[::2] = 0
+    noisy = noisier(given.full, given.mask, 1.0)
+    assert not noisy[::2].any()
+    assert noisy.isfinite().all()

@@ -91,6 +91,37 @@ def test_runs_with_different_masks_have_tables_of_their_own(knees, workplace, ca
     assert folders == {f"{knees.name}-random", f"{knees.name}-lines"}
 
 
+def scored() -> list[tuple[str, ...]]:
+    with Path("runs/mri/results/per_scan.csv").open() as file:
+        return [
+            tuple(row[key] for key in ("acc", "method", "num_train", "scan", "echo"))
+            for row in csv.DictReader(file)
+        ]
+
+
+def test_all_scans_and_as_many_as_there_are_make_one_row(knees, workplace, capsys):
+    assert train_small(knees, "--model", "dc-sense", "--name", "a") == 0
+    for name, seed in (("b", "1"), ("c", "0")):
+        words = ["--model", "dc-sense", "--n-train", "3", "--name", name, "--seed", seed]
+        assert train_small(knees, *words) == 0
+    assert run("python -m mri.eval", {"": evaluate}, ["--figures", "false"]) == 0
+    assert "a and c stand in one row with the same seed; the second counts" in capsys.readouterr().out
+    found = scored()
+    assert len(found) == len(set(found)) == 8  # SENSE and DC-SENSE, two scans, two echoes
+    assert Path("runs/mri/results/seeds.md").is_file()
+
+
+def test_at_other_accelerations_rows_say_what_they_were_trained_on(knees, workplace):
+    for acc in ("2", "3"):
+        assert train_small(knees, "--model", "dc-sense", "--name", f"d{acc}", "--acc", acc) == 0
+    assert run("python -m mri.eval", {"": evaluate}, ["--figures", "false", "--accs", "2,3"]) == 0
+    found = scored()
+    assert len(found) == len(set(found))
+    assert {(acc, method) for acc, method, *_ in found} == {
+        (acc, method) for acc in "23" for method in ("sense", "dc-sense", "dc-sense, acc 3")
+    }
+
+
 def test_models_are_listed_with_the_papers_parameters(capsys):
     assert run("python -m mri.models", {"": models}, []) == 0
     out = capsys.readouterr().out

@@ -5,6 +5,8 @@ import pytest
 from skimage.metrics import structural_similarity
 
 import mri.ssim
+from lab.errors import UserError
+from mri.figures import _zoomed
 from mri.metrics import psnr, quality
 from mri.ssim import ssim
 
@@ -57,3 +59,15 @@ def test_an_error_of_phase_alone_is_seen_by_the_complex_psnr_only():
     assert found["psnr"] > 100
     assert found["psnr_complex"] < 30
     assert found["ssim"] > 0.9999
+
+
+def test_slices_smaller_than_the_window_are_refused():
+    image, target = volumes((2, 20, 10))
+    with pytest.raises(UserError, match=r"slices of at least 11 x 11 voxels are needed .*, not 20 x 10"):
+        ssim(image, target, 1.0)
+
+
+@pytest.mark.parametrize("side", range(11, 40))
+def test_pictures_have_a_zoomed_region_at_every_size_that_is_scored(side):
+    image = np.abs(volumes((1, side, side))[1][0])
+    assert min(image[_zoomed(image)].shape) == max(side // 3, 8)

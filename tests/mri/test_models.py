@@ -147,6 +147,11 @@ def test_echoes_have_operators_of_their_own(problem):
     after = method(*given.inputs)
     assert torch.equal(after[given.echo == 0], before[given.echo == 0])
     assert torch.allclose(after[given.echo == 1], 2 * before[given.echo == 1])
+    later = method(*given.inputs[:3], given.echo + 1)  # echoes 2 and 3: both have the last operator
+    assert torch.allclose(later, 2 * MSense((12, 10), dtype=torch.complex128)(*given.inputs))
+    pairs = method.in_pairs().double()
+    real = [torch.view_as_real(each) for each in given.inputs[:2]]
+    assert torch.allclose(torch.view_as_complex(pairs(*real, given.mask.double(), given.echo + 1)), later)
 
 
 def test_unet_takes_sides_that_do_not_halve_evenly(problem):

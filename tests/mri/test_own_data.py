@@ -166,12 +166,50 @@ def test_t2_of_a_knee_is_written_in_milliseconds(knees, workplace, capsys):
         ),
         (["--input", "no.npy", "--model", "sense"], "there is no file no.npy"),
         (["--model", "sense"], "--input is missing"),
+        (
+            ["--input", "scan.npy", "--model", "cg-sense", "--strength", "-1"],
+            "--strength must be at least 0, not -1",
+        ),
+        (
+            ["--input", "scan.npy", "--model", "sense", "--threads", "0"],
+            "--threads must be at least 1, not 0",
+        ),
     ],
 )
 def test_mistakes_get_a_sentence_before_any_work(undersampled, capsys, words, sentence):
     assert reconstruct_with(*words) == 2
     assert re.search(sentence, capsys.readouterr().err)
     assert not Path("reconstruction.nii.gz").exists()
+
+
+def test_a_series_that_cannot_be_written_is_refused_before_any_work(undersampled, capsys):
+    Path("full").mkdir()
+    Path("full/other.dcm").touch()
+    Path("maps_t2").mkdir()
+    Path("maps_t2/other.dcm").touch()
+    words = ["--model", "sense", "--input", str(undersampled)]
+    for more, sentence in (
+        (["--out", "full"], "full is not empty"),
+        (["--out", "new", "--part", "complex"], "DICOM files hold no complex numbers"),
+        (["--out", "maps", "--t2"], "maps_t2 is not empty"),
+    ):
+        assert reconstruct_with(*words, *more) == 2
+        heard = capsys.readouterr()
+        assert sentence in heard.err
+        assert "reconstructing" not in heard.out + heard.err
+
+
+def test_slices_too_small_to_be_scored_are_reconstructed_but_not_trained_on(workplace, capsys):
+    Path("mine").mkdir()
+    for number in range(3):
+        np.save(f"mine/scan{number}.npy", own.kspace(1, (24, 10)))
+    words = ["--model", "sense", "--input", "mine/scan0.npy", "--out", "out.npy", "--acc", "2"]
+    assert reconstruct_with(*words) == 0
+    assert "slices below 11 x 11 voxels are not scored" in capsys.readouterr().out
+    assert np.load("out.npy").shape == (1, 24, 10, 1)
+    assert run("python -m mri.train", {"": train}, ["--preset", "smoke", "--data", "mine"]) == 2
+    assert "slices of at least 11 x 11 voxels are needed to train and to score" in capsys.readouterr().err
+    assert not Path("runs").exists()
 
 
 def test_too_little_memory_is_refused_with_a_remedy(undersampled, monkeypatch, capsys):

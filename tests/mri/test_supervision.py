@@ -5,12 +5,13 @@ import math
 import pytest
 import torch
 
+from data.knee.generate import ensure
 from data.scans.sense import Sense as SenseOperator
 from data.scans.slices import Slice, SliceDataset, collate
 from lab.errors import UserError
 from lab.files import read_json
 from lab.runs import finished_runs
-from mri.config import EvalConfig, TrainConfig
+from mri.config import EvalConfig, TableConfig, TrainConfig
 from mri.eval import evaluate
 from mri.losses import misfit
 from mri.models import MODELS, build
@@ -19,6 +20,7 @@ from mri.sampling import evaluation_masks
 from mri.scores import score_runs
 from mri.sources import Source
 from mri.supervision import SelfSupervised, coarser, reserve, smoothed, split
+from mri.table import planned
 from mri.train import train
 
 DENSITY = torch.full((32, 24), 0.5)
@@ -256,3 +258,23 @@ def test_a_density_needs_several_masks():
 def test_an_unknown_scan_is_refused_with_those_there_are(knees):
     with pytest.raises(UserError, match=r"no scan 'MTR_999'.*MTR_001"):
         Source(knees).scan("MTR_999")
+
+
+def test_a_data_set_of_one_scan_is_enough_for_zero_shot(tmp_path):
+    root = ensure(1, out=tmp_path / "one", shape=(4, 32, 24), jobs=1)
+    source = Source(root)
+    assert source.splits == ["train"]
+    assert source.scan("MTR_001").num_slices == 4
+
+
+@pytest.mark.parametrize(("model", "options"), [("cg-sense", {}), ("msense", {"start": "density"})])
+def test_what_is_tuned_on_ground_truth_is_refused_without(model, options, knees, workplace):
+    config = {**SMALL, "model": model, "options": options}
+    with pytest.raises(UserError, match=f"{model} with these options is tuned on fully sampled images"):
+        train(TrainConfig(data=knees, num_train=1, supervision="self", **config))
+
+
+def test_a_table_without_ground_truth_tunes_classical_methods_with_it():
+    config = TableConfig(models=["mcs", "cg-sense"], supervision="self", accs=[4.0], few_shot=[])
+    found = {run.model: run.supervision for run in planned(config)}
+    assert found == {"mcs": "self", "cg-sense": "full"}

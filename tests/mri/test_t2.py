@@ -74,6 +74,10 @@ def test_timing_comes_from_flags_or_from_the_file(knees) -> None:
     scan = load_scans(knees, "test").scans[0]
     assert timing_of(scan, T2Options()) == TIMING
     assert timing_of(scan, T2Options(te=6.0)) == (25.0, 6.0, 30.0)
+    with pytest.raises(
+        UserError, match="the first echo, at 30 ms, must lie within the repetition time of 25 ms"
+    ):
+        timing_of(scan, T2Options(te=30.0))
     scan.timing = None
     with pytest.raises(UserError, match=r"does not say its repetition time.*--tr, --te .*--flip"):
         timing_of(scan, T2Options(tr=20.0))

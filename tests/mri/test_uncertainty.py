@@ -6,7 +6,9 @@ import torch
 
 from data.scans.reader import open_scan
 from lab.errors import UserError
+from lab.runs import FinishedRun
 from mri.config import EvalConfig, ReconstructConfig, TrainConfig
+from mri.coverage import _validation_scans
 from mri.eval import evaluate
 from mri.models.sense import Sense
 from mri.predictor import Predictor
@@ -130,3 +132,12 @@ def test_a_damaged_calibration_is_a_sentence(tmp_path, content):
         kept_factor(tmp_path, 2.0)
     with pytest.raises(UserError, match=r"uncertainty\.json"):
         keep(tmp_path, 2.0, 1.0, ["MTR_001"])
+
+
+def test_data_that_have_moved_are_found_where_the_scored_scans_are(knees, tmp_path):
+    named = [scan.scan_id for scan in Source(knees).scans("val")]
+    run = FinishedRun(tmp_path / "m", {}, {"data": {"root": str(tmp_path / "gone"), "validation": named}})
+    assert [scan.scan_id for scan in _validation_scans(run, knees)] == named
+    run.manifest["data"]["validation"].append("MTR_999")
+    with pytest.raises(UserError, match=r"calibrates on the data of m, which were in .*gone"):
+        _validation_scans(run, knees)

@@ -1,5 +1,6 @@
 """Lines of an ISMRMRD file sorted into k-space: coils whitened, readout oversampling cropped in image space."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from data.scans.mapped import Mapped
 from data.scans.mrd.acquisitions import AT_ONCE, Acquisitions, Lines
+from data.scans.own.arrays import maps_beside
 from data.scans.own.notes import read_notes
 from data.scans.own.scan import OwnScan
 from data.scans.own.store import Complex, file_key, kept
@@ -39,18 +41,18 @@ class Sorter:
         path, imaging, apart = self.lines.path, self.lines.imaging, self.lines.calibration
         kspace = self._kept("kspace", imaging, len(self.lines.frames[1]))
         calibration = self._kept("calibration", apart, 1) if len(apart) else None
-        spacing, notes = self.spacing(), read_notes(path)
+        notes = read_notes(path)
         if notes.timing is None and self.header.timing is not None:
             notes = replace(notes, **self.header.timing._asdict())
-        notes = replace(notes, voxel_spacing=notes.voxel_spacing or list(spacing))
-        beside = path.with_name(f"{path.stem}_maps.npy")
+        spacing = notes.voxel_spacing or list(self.spacing())
+        beside = maps_beside(path, notes, (".npy",))
         return OwnScan(
             path,
             kspace,
-            notes,
-            maps=Mapped(beside) if beside.is_file() else None,
+            replace(notes, voxel_spacing=spacing),
+            maps=None if beside is None else Mapped(beside),
             calibration=calibration,
-            affine=self.affine(spacing),
+            affine=None if notes.orientation else self.affine(spacing),
             three_dimensional=self.three_dimensional,
         )
 
@@ -148,7 +150,7 @@ class Sorter:
         apart = float(np.linalg.norm(last - first)) / max(len(self.lines.slices) - 1, 1)
         return apart or z, x, y
 
-    def affine(self, spacing: tuple[float, float, float]) -> NDArray[np.float64] | None:
+    def affine(self, spacing: Sequence[float]) -> NDArray[np.float64] | None:
         """Voxel indices to millimetres towards right, front and head; None if the lines do not say."""
         head = self.lines.heads[self.lines.imaging[0]]
         read, phase, across = (np.asarray(head[f"{name}_dir"], float) for name in ("read", "phase", "slice"))
@@ -163,7 +165,7 @@ class Sorter:
         slices = self.readout if self.three_dimensional else 1
         middle = np.array([slices // 2, *(n // 2 for n in self.plane)], float)
         matrix = np.eye(4)
-        matrix[:3, :3] = axes * spacing
+        matrix[:3, :3] = axes * np.asarray(spacing)
         matrix[:3, 3] = positions[0] - matrix[:3, :3] @ middle
         matrix[:3] *= TO_RIGHT_FRONT_HEAD[:, None]
         return matrix

@@ -1,7 +1,7 @@
 """From a file of arrays to a scan: which array is k-space, which the maps, and what their axes are."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
 from typing import ClassVar
@@ -103,17 +103,42 @@ def _kspace(path: Path, shapes: Mapping[str, Shape], notes: Notes) -> str:
 def _maps(
     file: ArrayFile, shapes: Mapping[str, Shape], notes: Notes, arrangement: Arrangement
 ) -> Mapped | None:
-    inside = [name for name in shapes if name == notes.maps or name.lower() in MAPS]
+    usual = [name for name in shapes if name.lower() in MAPS]
+    inside = usual if notes.maps is None else [name for name in shapes if name == notes.maps]
     if inside:
         return _ordered(file, inside[0], shapes[inside[0]], arrangement)
-    beside = file.path.with_name(notes.maps or f"{file.path.stem}_maps{file.path.suffix}")
-    if not beside.is_file():
-        if notes.maps is not None:
-            raise UserError(f"{notes_path(file.path)} names the maps {notes.maps}, but there is no {beside}.")
+    beside = maps_beside(file.path, notes, (file.path.suffix, ".npy", ".cfl"))
+    if beside is None:
         return None
-    other = type(file)(beside)
-    name, shape = next(iter(other.shapes().items()))
+    other = _opened(beside)
+    if not (found := other.shapes()):
+        raise UserError(f"{beside} has no complex array, so no coil maps; save real + 1j * imaginary.")
+    name, shape = next(iter(found.items()))
     return _ordered(other, name, shape, arrangement)
+
+
+def maps_beside(path: Path, notes: Notes, endings: Iterable[str]) -> Path | None:
+    """The file of coil maps beside a scan: the one its notes name, or NAME_maps with the first of these endings."""
+    if notes.maps is not None:
+        named = path.with_name(notes.maps)
+        if not named.is_file():
+            raise UserError(f"{notes_path(path)} names the maps {notes.maps}, but there is no {named}.")
+        return named
+    likely = (path.with_name(f"{path.stem}_maps{ending}") for ending in endings)
+    return next((each for each in likely if each.is_file()), None)
+
+
+def _opened(path: Path) -> ArrayFile:
+    """A file of arrays, by its ending."""
+    from data.scans.own.bart import BartFile
+    from data.scans.own.matlab import opened
+    from data.scans.own.numpy_file import NumpyFile
+
+    if path.suffix == ".mat":
+        return opened(path)
+    if path.suffix not in (".npy", ".npz", ".cfl"):
+        raise UserError(f"coil maps are .npy, .npz, .cfl or .mat files, not {path}.")
+    return BartFile(path) if path.suffix == ".cfl" else NumpyFile(path)
 
 
 def _ordered(file: ArrayFile, name: str, shape: Shape, arrangement: Arrangement) -> Mapped:

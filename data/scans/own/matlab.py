@@ -30,13 +30,14 @@ class Matlab(Format):
         return path.suffix == ".mat" and path.is_file()
 
     def open(self, path: Path) -> OwnScan:
-        return scan_of(_file(path))
+        return scan_of(opened(path))
 
     def plane(self, path: Path) -> Shape:
-        return plane_of(_file(path))
+        return plane_of(opened(path))
 
 
-def _file(path: Path) -> ArrayFile:
+def opened(path: Path) -> ArrayFile:
+    """The file, of whichever version."""
     return Version73(path) if h5py.is_hdf5(path) else Version5(path)
 
 

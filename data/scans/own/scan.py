@@ -9,7 +9,7 @@ from torch import Tensor
 
 from data.scans.mapped import Mapped
 from data.scans.maps import EstimatedMaps
-from data.scans.own.notes import Notes
+from data.scans.own.notes import Notes, notes_path
 from data.scans.own.store import file_key
 from data.scans.sampling import Sampling
 from data.scans.scan import Scan
@@ -72,7 +72,9 @@ class OwnScan(Scan):
 
     @property
     def file_key(self) -> str:
-        return file_key(self.path, *([] if self._given is None else [self._given.path]))
+        notes = notes_path(self.path)  # what they say of axes and timing decides what is kept
+        beside = [notes] if notes.is_file() else []
+        return file_key(self.path, *beside, *([] if self._given is None else [self._given.path]))
 
     def kspace(self, slice_index: int, echo: int = 0) -> NDArray[np.complex64]:
         return np.array(self._kspace[slice_index, echo], np.complex64)

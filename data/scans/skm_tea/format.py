@@ -35,6 +35,9 @@ class SkmTea(Format):
     def owns_folder(self, root: Path, split: str) -> bool:
         return bool(listed_splits(root))
 
+    def has_scans(self, root: Path, split: str) -> bool:
+        return split in listed_splits(root) and bool(read_annotations(root, split))
+
     def load(
         self, root: Path, split: str, *, plane: Shape | None, count: int | None, skip_bad: bool
     ) -> Selection:

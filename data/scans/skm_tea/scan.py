@@ -81,7 +81,7 @@ class SkmTeaScan(Scan):
     def mask(self, acceleration: float) -> Tensor | None:
         """The mask that came with the file, bool (acquired ky, acquired kz), or None if there is none."""
         key = mask_key(acceleration)
-        if key not in self.file:
+        if acceleration != round(acceleration, 1) or key not in self.file:  # names have one decimal
             return None
         mask = np.asarray(self.file.read(key))
         if mask.shape != self.acquired_grid:
