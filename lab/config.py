@@ -124,6 +124,9 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
     def __post_init__(self) -> None:
         if not self.every_model:
             settle(self, options=self.registry.settled(self.model, self.options))
+        for key, instead in (("model", "models"), ("name", "prefix"), ("seed", "seeds")):
+            if self.every_model and getattr(self, key) != getattr(type(self), key):
+                raise UserError(f"a table takes {flag(instead)}, not {flag(key)}.")
         for key in ("name", "prefix"):  # a table's runs begin with its prefix
             if getattr(self, key, None) is not None:
                 plain_name(getattr(self, key), flag(key))

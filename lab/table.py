@@ -274,7 +274,17 @@ def _text(cell: Cell, digits: int, plus_minus: str) -> str:
     return f"{cell:.{digits}f}" if isinstance(cell, float) else cell
 
 
+_ESCAPED = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+}
+
+
 def _escape(text: str) -> str:
-    for character in "&%$#_{}":
-        text = text.replace(character, f"\\{character}")
-    return text
+    """Text as LaTeX prints it.
+
+    >>> _escape("m^2, 5 %")
+    'm\\\\textasciicircum{}2, 5 \\\\%'
+    """
+    return "".join(_ESCAPED.get(character, character) for character in text)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Recipe = Literal["markov", "fno", "map"]
 OWN_OPTIONS = (*(entry.name for entry in fields(Told)), "frames_in")
 """Options that only own data takes."""
+NUS = [1e-3, 1e-4, 1e-5]
+"""The viscosities of the paper."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
             )
         if self.recipe == "fno" and problem.frames_in == 1:
             raise UserError(f"--recipe fno takes several frames in; {self.problem} starts from its first.")
+        if self.recipe != "markov" and self.first_frame is not None:
+            raise UserError(f"--first-frame does nothing with --recipe {self.recipe}; leave it out.")
         above(self, 0, "minutes")
         at_least(self, 0, "noise", "first_frame")
         if self.symmetries and not problem.symmetries:
@@ -210,6 +214,8 @@ class EvalConfig:
     def __post_init__(self) -> None:
         if self.weights and self.data is None:
             raise UserError("--weights needs --data, the file of samples to evaluate on.")
+        if self.weights and self.problem is not None:
+            raise UserError("--problem chooses among the finished runs; with --weights, leave it out.")
         at_least(self, 1, "batch_size", "num_test", "threads", "average_symmetries")
 
 
@@ -234,7 +240,7 @@ class TableConfig(TrainConfig):
     """Time of each training."""
     models: list[str] = field(default_factory=list)
     """Rows to train, such as mno, fno or, between walls, mno-dst; all of the problem's when not given."""
-    nus: list[float] = field(default_factory=lambda: [1e-3, 1e-4, 1e-5])
+    nus: list[float] = field(default_factory=lambda: list(NUS))
     """navier-stokes: viscosities to train them at."""
     seeds: int = 1
     """Seeds of each of --seeded-models, from 0; the others have one."""
@@ -251,6 +257,10 @@ class TableConfig(TrainConfig):
         at_least(self, 1, "seeds")
         if not self.nus:
             raise UserError("--nus needs at least one entry.")
+        if self.about.case is None and self.nus != NUS:
+            raise UserError(f"--nus does nothing with --problem {self.problem}; leave it out.")
+        if self.nu != DataOptions.nu and self.nus != [self.nu]:
+            raise UserError(f"a table takes --nus, not --nu: add --nus {self.nu:g}.")
         known = list(comparison(self.about.geometry, self.about.static))
         for key in ("models", "seeded_models"):
             for name in getattr(self, key):

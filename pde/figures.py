@@ -23,9 +23,14 @@ ACROSS = 4
 
 
 def comparable(results: Sequence[Result], case: str) -> list[Result]:
-    """The rows of a case that can share a picture: those on the grid of the first."""
+    """The rows of a case that can share a picture: those with the test samples of the first."""
+
+    def samples(result: Result) -> list[Any]:
+        described = result.test.describe()
+        return [described[name] for name in ("fingerprint", "samples", "frames", "grid")]
+
     here = [result for result in results if result.case == case]
-    return [result for result in here if result.test.grid.resolution == here[0].test.grid.resolution]
+    return [result for result in here if samples(result) == samples(here[0])]
 
 
 def shown_label(result: Result) -> str:
@@ -48,13 +53,18 @@ def _by_case(
         return plot.save(figure, path)
 
 
+def _counted(values: Sequence[float] | np.ndarray[Any, Any]) -> range:
+    """The numbers of values from 1: those of runs with other grids or longer forecasts have a length of their own."""
+    return range(1, len(values) + 1)
+
+
 def error_curves(results: Sequence[Result], path: Path) -> Path:
     """Relative error against the number of steps forecast, mean over test samples."""
 
     def draw(panel: "Axes", here: list[Result]) -> None:
         for result in here:
             curve = np.mean(result.scores[0].per_frame, axis=0)
-            panel.semilogy(range(1, len(curve) + 1), curve, label=shown_label(result))
+            panel.semilogy(_counted(curve), curve, label=shown_label(result))
         panel.set_xlabel(f"steps forecast{here[0].test.step_text and ','}{here[0].test.step_text}")
 
     return _by_case(results, path, "relative L2 error", draw)
@@ -64,11 +74,11 @@ def energy_spectra(results: Sequence[Result], path: Path) -> Path:
     """Energy by wavenumber in the last frame, mean over test samples: the truth and every forecast."""
 
     def draw(panel: "Axes", here: list[Result]) -> None:
-        truth = here[0].scores[0].true_spectrum[1:]
-        k = np.arange(1, len(truth) + 1)
-        panel.loglog(k, truth, color="black", linewidth=2.5, alpha=0.4, label="truth")
+        truth = max((result.scores[0].true_spectrum[1:] for result in here), key=len)
+        panel.loglog(_counted(truth), truth, color="black", linewidth=2.5, alpha=0.4, label="truth")
         for result in here:
-            panel.loglog(k, result.scores[0].spectrum[1:], label=shown_label(result))
+            made = result.scores[0].spectrum[1:]
+            panel.loglog(_counted(made), made, label=shown_label(result))
         panel.set_xlabel("wavenumber")
 
     return _by_case(results, path, "energy in the last frame", draw)
@@ -82,7 +92,7 @@ def correlations(results: Sequence[Result], path: Path) -> Path:
             panel.axhline(level, color="grey", linewidth=0.8, linestyle=":")
         for result in here:
             curve = np.mean(result.scores[0].correlations, axis=0)
-            panel.plot(range(1, len(curve) + 1), curve, label=shown_label(result))
+            panel.plot(_counted(curve), curve, label=shown_label(result))
         panel.set_xlabel("steps forecast")
 
     return _by_case(results, path, "correlation with the truth", draw)
@@ -92,11 +102,11 @@ def energies(results: Sequence[Result], path: Path) -> Path:
     """The energy of a periodic flow against the number of steps forecast, mean over test samples, beside the truth."""
 
     def draw(panel: "Axes", here: list[Result]) -> None:
-        truth = here[0].scores[0].true_energy
-        steps = range(1, len(truth) + 1)
-        panel.semilogy(steps, truth, color="black", linewidth=2.5, alpha=0.4, label="truth")
+        truth = max((result.scores[0].true_energy for result in here), key=len)
+        panel.semilogy(_counted(truth), truth, color="black", linewidth=2.5, alpha=0.4, label="truth")
         for result in here:
-            panel.semilogy(steps, result.scores[0].energy, label=shown_label(result))
+            made = result.scores[0].energy
+            panel.semilogy(_counted(made), made, label=shown_label(result))
         panel.set_xlabel("steps forecast")
 
     return _by_case(results, path, "energy", draw)
@@ -195,7 +205,8 @@ def movies(results: Sequence[Result], sample: int) -> list[np.ndarray[Any, Any]]
     if not 0 <= sample < len(test):
         raise UserError(f"--samples: there are {len(test)} test samples, from 0; not {sample}.")
     one = samples_of(test.one(sample), problem)
-    made = [forecast(load(result.row.runs[0].weights), one) for result in results]
+    symmetries = problem.symmetries
+    made = [forecast(load(result.row.runs[0].weights, result.images, symmetries), one) for result in results]
     return [_movie(results[0], fields[0]) for fields in (one.wanted, *made)]
 
 

@@ -350,13 +350,18 @@ def from_header(header: dict[str, Any]) -> Predictor:
     return predictor
 
 
-def load(path: str | Path, images: int = 1) -> Predictor:
-    """The trained model of a weights file; each of its steps is averaged over so many images under symmetries."""
+def load(path: str | Path, images: int = 1, symmetries: Sequence[Symmetry] | None = None) -> Predictor:
+    """The trained model of a weights file; each of its steps is averaged over so many images under symmetries.
+
+    Those are the symmetries of the problem that it was trained on, unless they are given.
+    """
     file = weights.load(path, app="pde")
     predictor = file.rebuilt(from_header, path).eval()
     if images == 1:
         return predictor
-    problem = PROBLEMS.get(file.header["problem"])
-    if problem is None or not problem.symmetries:
+    if symmetries is None:
+        problem = PROBLEMS.get(file.header["problem"])
+        symmetries = () if problem is None else problem.symmetries
+    if not symmetries:
         raise UserError(f"{path} was trained on {file.header['problem']}, of which no symmetries are known.")
-    return predictor.average(problem.symmetries, images)
+    return predictor.average(symmetries, images)

@@ -40,11 +40,11 @@ def write(results: Sequence[Result], tables: Sequence[Table], samples: Sequence[
 
 def _viewer(results: Sequence[Result], samples: Sequence[int]) -> Viewer:
     """Test samples of every case to look through, those asked for and a few more, with curves that follow."""
-    chosen = dict.fromkeys((*samples, *range(min(LOOKED_THROUGH, len(results[0].test)))))
+    here = [(title, comparable(results, case)) for case, title in cases(results).items()]
     stacks = [
-        _stack(comparable(results, case), title, sample)
-        for case, title in cases(results).items()
-        for sample in chosen
+        _stack(shown, title, sample)
+        for title, shown in here
+        for sample in dict.fromkeys((*samples, *range(min(LOOKED_THROUGH, len(shown[0].test)))))
     ]
     problem = results[0].problem
     frames = stacks[0].truth.shape[0]
@@ -53,8 +53,12 @@ def _viewer(results: Sequence[Result], samples: Sequence[int]) -> Viewer:
     labels = [] if alone else [str(first + number + 1) for number in range(frames)]
     over = ", x to the right, time upwards" if is_line(results) and not problem.static else ""
     title = f"{problem.title}: {problem.shown}{over}"
-    note = "Forecasts are those of the first run of each row." if len(results[0].scores) > 1 else ""
-    return Viewer(title, "field", "frame", stacks, labels, note=note)
+    notes = []
+    if any(len(result.scores) > 1 for result in results):
+        notes.append("Forecasts are those of the first run of each row.")
+    if sum(len(shown) for _, shown in here) < len(results):
+        notes.append("Rows that were tested on other samples than the first one are not shown.")
+    return Viewer(title, "field", "frame", stacks, labels, note=" ".join(notes))
 
 
 def _stack(results: Sequence[Result], title: str, sample: int) -> Stack:

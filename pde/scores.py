@@ -1,7 +1,7 @@
 """From finished runs to the scores of every test sample, kept once computed."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -81,6 +81,8 @@ class Result:
     """One for each run of the row."""
     test: Fields
     """The test samples."""
+    images: int = 1
+    """Images under symmetries over which every step of a forecast is averaged."""
 
     @property
     def label(self) -> str:
@@ -94,16 +96,25 @@ class Result:
 
 
 def score_runs(runs: Sequence[FinishedRun], config: EvalConfig, folder: Path) -> list[Result]:
-    """Every run of one problem on its own test samples, or all on those of `config.data`; kept in `folder`."""
+    """Every run of one problem on its own test samples, or all on those of `config.data`; kept in `folder`.
+
+    On data that they share, runs share a column: the label of a row then says what would tell the columns apart.
+    """
     case = _options(runs[0], config).about.case
     found = rows(runs, TrainConfig, apart=() if case is None else (case,))
+    if case is not None and config.data is not None and len({row.config[case] for row in found}) > 1:
+        found = [replace(row, label=f"{row.label}, {case} {row.config[case]:g}") for row in found]
     return [_result(row, config, folder) for row in found]
 
 
 def score_weights(config: EvalConfig, folder: Path) -> list[Result]:
-    """Every given weights file on the test samples of `config.data`, under the name of its folder."""
+    """Every given weights file on the test samples of `config.data`, under the name of its folder.
+
+    Files of one folder, or of folders of the same name, are told apart by their paths.
+    """
+    paths = list(dict.fromkeys(config.weights))
     runs = []
-    for path in config.weights:
+    for path in paths:
         file = weights.load(path, app="pde")
         file.rebuilt(from_header, path)  # refuses a header that describes nothing
         header = file.header
@@ -114,6 +125,8 @@ def score_weights(config: EvalConfig, folder: Path) -> list[Result]:
     if len(problems) > 1:
         raise UserError(f"--weights of different problems ({', '.join(problems)}) share no test data.")
     names = [run.name if len(runs) > 1 else run.model for run in runs]
+    if len(set(names)) < len(names):
+        names = [str(path.with_suffix("")) for path in paths]
     return [_result(Row(name, (run,)), config, folder) for name, run in zip(names, runs, strict=True)]
 
 
@@ -149,6 +162,8 @@ def pace(run: FinishedRun) -> dict[str, Any]:
 def _result(row: Row, config: EvalConfig, folder: Path) -> Result:
     problem, test = _test_samples(row.runs[0], config)
     value = None if problem.case is None else test.parameters.get(problem.case)
+    if value is None and problem.case is not None and config.data is None:  # not every public file tells it
+        value = row.config[problem.case]
     first = load(row.runs[0].weights)
     return Result(
         row=row,
@@ -158,6 +173,7 @@ def _result(row: Row, config: EvalConfig, folder: Path) -> Result:
         parameters=sum(parameter.numel() for parameter in first.parameters()),
         scores=tuple(_scores(run, config, folder) for run in row.runs),
         test=test,
+        images=config.average_symmetries,
     )
 
 
@@ -173,7 +189,7 @@ def _scores(run: FinishedRun, config: EvalConfig, folder: Path) -> Scores:
 def _computed(run: FinishedRun, problem: Problem, test: Fields, config: EvalConfig) -> Scores:
     """Batch by batch, so that no more than a batch is in memory; the data is read twice, first for its spread."""
     say(f"{run.name}: {len(test)} forecasts")
-    predictor, grid = load(run.weights, config.average_symmetries), test.grid
+    predictor, grid = load(run.weights, config.average_symmetries, problem.symmetries), test.grid
     first = 0 if problem.static else problem.frames_in
     spread = moments(test[i][None, ..., first:, :] for i in range(len(test))).std
     flow = not any(grid.geometry.bounded) and problem.name != OWN  # the energy of a vorticity

@@ -10,6 +10,7 @@ from data.burgers.solver import Burgers as Solver
 from data.fields.geometry import Box
 from data.fields.layout import Array, Grid, Layout
 from data.parallel import reproducible_cpu
+from lab.errors import UserError
 
 
 def layout(settings: Burgers) -> Layout:
@@ -28,5 +29,8 @@ def solve_samples(settings: Burgers, samples: Sequence[int]) -> Array:
         for sample in samples:
             modes = torch.from_numpy(initial_modes(settings.seed, sample, settings.initial_std))
             frames = solver.frames(solver.padded(modes), settings.interval, settings.frames)
-            seen.append(torch.stack([solver.at(modes, points).float() for modes in frames], dim=-1))
+            try:
+                seen.append(torch.stack([solver.at(modes, points).float() for modes in frames], dim=-1))
+            except FloatingPointError as error:
+                raise UserError(f"{error}; try --grid {2 * settings.grid} or a larger --nu.") from error
     return torch.stack(seen).movedim(1, -1).numpy()

@@ -127,6 +127,8 @@ class Burgers:
         yield modes
         for i in range(1, count):
             modes = self.integrate(modes, interval, self.steps(modes, interval), (i - 1) * interval)
+            if not self.to_field(modes).isfinite().all():
+                raise FloatingPointError(f"the flow blew up on the {' x '.join(map(str, self.shape))} grid")
             yield modes
 
 

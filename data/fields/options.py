@@ -174,8 +174,9 @@ class Told:
     units: str = ""
     """Units for tables and figures, such as time=s,height=m."""
     keeps: str = ""
-    """Symmetries of the equation, which --symmetries trains with: mirror x, mirror y, turn x, turn y (shifts along a
-    periodic axis), transpose, half turn. Behind a colon, the fields that change their sign: mirror x:u,turn y."""
+    """Symmetries of the equation, which --symmetries trains with: mirror x, mirror y (the points in reverse order),
+    turn x, turn y (shifts along a periodic axis), transpose, half turn. Behind a colon, the fields that change their
+    sign: mirror x:u,turn y."""
 
     def __post_init__(self) -> None:
         for flag, value in (("--periodic", self.periodic), ("--walls", self.walls)):
@@ -225,6 +226,7 @@ class ShowConfig(Told):
     """Folder for the pictures; by default the folder of the file."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least(self, 1, "samples", "frames")
 
 

@@ -158,13 +158,19 @@ class Fields(Dataset[Tensor]):
 
     def at_resolution(self, rows: int) -> "Fields":
         """The same samples on a coarser grid with so many rows."""
-        there = self.grid.resolution[0]
+        there, across = self.grid.resolution
         if there % rows:
             raise UserError(
                 f"--resolution {rows} does not divide the {there} points of {self.path}; "
                 f"take {there} or a divisor of it."
             )
-        return self if rows == there else self.every(there // rows)
+        stride = there // rows
+        if "y" in self.geometry.axes and across % stride:
+            raise UserError(
+                f"--resolution {rows} takes every {stride}-th point of {self.path}, and the {across} points along y "
+                f"are no multiple of that; take {there}."
+            )
+        return self if rows == there else self.every(stride)
 
     def expect(self, **parameters: float) -> None:
         """Refuse a file that is known to have been made with another value of a parameter."""

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 from data.fields.reader import Fields
+from data.navier_stokes.config import Flow
+from lab.errors import UserError
 from lab.table import Column, Table
 
 
@@ -46,6 +48,11 @@ def spectrum(w: Tensor) -> Tensor:
 
 def summary(flows: Fields, frames: list[int]) -> Table:
     """Means over all samples at some frames."""
+    if flows.problem != Flow.problem:
+        raise UserError(
+            f"{flows.path} holds samples of {flows.problem}, not of {Flow.problem}; "
+            f"draw it with: python -m data.fields show {flows.path}"
+        )
     digits = {"time": 0, "energy": 5, "enstrophy": 4, "max |w|": 3, "peak |k|": 0, "mean |k|": 2}
     columns = [Column(title, digits=number) for title, number in digits.items()]
     table, values = Table([*columns, Column("energy beyond n/3")]), flows.load()[..., 0]

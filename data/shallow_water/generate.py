@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from data.fields.geometry import Sphere
@@ -10,6 +11,7 @@ from data.parallel import in_groups, reproducible_cpu
 from data.shallow_water.config import TOGETHER, ShallowWater
 from data.shallow_water.initial import initial_state
 from data.shallow_water.solver import ShallowWater as Solver
+from lab.errors import UserError
 
 HOUR = 3600.0
 
@@ -28,7 +30,12 @@ def solve_samples(settings: ShallowWater, samples: Sequence[int]) -> Array:
     """
     solver = Solver(settings.resolution, settings.columns, HOUR / settings.steps_per_hour)
     with reproducible_cpu():
-        return in_groups(samples, TOGETHER, lambda group: _solve_group(settings, solver, group))
+        made = in_groups(samples, TOGETHER, lambda group: _solve_group(settings, solver, group))
+    if not np.isfinite(made).all():
+        raise UserError(
+            f"the water blew up; try --steps-per-hour {2 * settings.steps_per_hour} or a smaller --mach."
+        )
+    return made
 
 
 def _solve_group(settings: ShallowWater, solver: Solver, samples: range) -> Array:

@@ -23,6 +23,7 @@ class ListConfig:
 
     def __post_init__(self) -> None:
         at_least(self, 1, "in_frames")
+        at_least(self, 4, "resolution")
 
 
 def show(config: ListConfig) -> None:

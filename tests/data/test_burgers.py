@@ -13,6 +13,7 @@ from data.burgers.config import GenerateConfig
 from data.burgers.generate import solve_samples
 from data.burgers.initial import initial_modes
 from data.burgers.solver import Burgers, middles
+from lab.errors import UserError
 from monarch_core import dst
 
 
@@ -147,3 +148,9 @@ def test_samples_differ_and_stay_the_same() -> None:
     assert spread > 1
     fields = [Burgers(0.01, (24, 24)).to_field(torch.from_numpy(initial_modes(0, i))) for i in range(100)]
     assert torch.stack(fields).square().mean().sqrt().item() == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_flow_that_blows_up_is_one_sentence() -> None:
+    coarse = GenerateConfig(nu=1e-7, resolution=8, grid=8, frames=100, interval=1.0, initial_std=100.0)
+    with pytest.raises(UserError, match="blew up on the 8 x 8 grid; try --grid 16"):
+        solve_samples(coarse.settings, [0])

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -18,7 +19,7 @@ from data.darcy.config import GenerateConfig as DarcyConfig
 from data.darcy.generate import solve_samples
 from data.fields.generator import ensure, generate
 from data.fields.geometry import Box
-from data.fields.options import ShowConfig
+from data.fields.options import ShowConfig, Told
 from data.fields.reader import open_fields
 from data.fields.show import show
 from lab.errors import UserError
@@ -132,6 +133,27 @@ def test_show_draws_the_fields(tmp_path: Path, static: Path, moving: Path) -> No
         for picture in pictures:
             with Image.open(picture) as image:
                 assert np.asarray(image.convert("RGB")).std() > 10
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"periodic": "z"}, "--periodic takes x, y or x,y"),
+        ({"periodic": "x", "walls": "x"}, "x cannot be both"),
+        ({"time_step": -1.0}, "--time-step must be above 0"),
+    ],
+)
+def test_show_refuses_what_cannot_be_told(told: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        ShowConfig(Path("flow.h5"), **told)
+
+
+def test_a_coarser_grid_needs_a_divisor_of_both_sides(tmp_path: Path) -> None:
+    np.save(tmp_path / "u.npy", np.random.default_rng(0).standard_normal((2, 3, 8, 9)))
+    fields = open_fields(tmp_path / "u.npy", told=Told(periodic="x,y"))
+    assert fields.at_resolution(8).grid.resolution == (8, 9)
+    with pytest.raises(UserError, match=r"every 2-th point .* the 9 points along y"):
+        fields.at_resolution(4)
 
 
 @pytest.mark.parametrize("package", ["navier_stokes", "darcy", "burgers", "shallow_water", "fields"])

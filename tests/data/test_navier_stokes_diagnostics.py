@@ -8,11 +8,13 @@ import pytest
 import torch
 from PIL import Image
 
+from data.darcy.config import GenerateConfig as DarcyConfig
 from data.fields.generator import generate
 from data.fields.options import ShowConfig
 from data.fields.show import show
 from data.navier_stokes.config import GenerateConfig
 from data.navier_stokes.diagnostics import energy, enstrophy, spectrum, summary
+from lab.errors import UserError
 
 
 def test_energy_is_that_of_the_velocity_and_the_spectrum_sums_to_it() -> None:
@@ -52,3 +54,9 @@ def test_show_writes_a_sheet_and_an_animation_of_the_data(
     printed = capsys.readouterr().out
     assert "3 samples of 4 frames" in printed
     assert "enstrophy" in printed
+
+
+def test_fields_of_another_equation_have_no_such_summary(tmp_path: Path) -> None:
+    path = generate(DarcyConfig(num_samples=1, resolution=8, grid=8, workers=1, out=tmp_path / "x.h5"))
+    with pytest.raises(UserError, match=r"holds samples of darcy, .* python -m data.fields show"):
+        show(ShowConfig(path, out=tmp_path), summary)

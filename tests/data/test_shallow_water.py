@@ -150,3 +150,9 @@ def test_without_torch_harmonics_a_sentence_says_how_to_get_it(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "torch_harmonics", None)
     with pytest.raises(UserError, match=r"needs torch-harmonics.*pip install 'monarch-science\[sphere\]'"):
         solve_samples(SMALL.settings, [0])
+
+
+def test_water_that_blows_up_is_one_sentence() -> None:
+    wild = GenerateConfig(num_samples=1, resolution=8, frames=4, mach=1000.0)
+    with pytest.raises(UserError, match="blew up; try --steps-per-hour 16"):
+        solve_samples(wild.settings, [0])

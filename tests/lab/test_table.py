@@ -48,6 +48,8 @@ def test_latex_escapes_and_rules_between_groups(table):
     assert r"error\_\%" in latex
     assert r"2 & mSENSE & \textbf{36.0 $\pm$ 1.0} & \textbf{0.250} \\" in latex
     assert latex.count(r"\midrule") == 2
+    powers = Table([Column("rmse", r"RMSE (m^2~s\N)")]).latex()
+    assert r"RMSE (m\textasciicircum{}2\textasciitilde{}s\textbackslash{}N)" in powers
 
 
 def test_csv_keeps_full_precision_error_and_count(table):

@@ -1,6 +1,7 @@
 """Options: what does not fit together is refused in one sentence, and presets say only what differs."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from lab import cli
 from lab.config import defaults
 from lab.errors import UserError
 from lab.presets import read_preset
-from pde.config import TableConfig, TrainConfig
+from pde.config import EvalConfig, TableConfig, TrainConfig
+from pde.models.__main__ import ListConfig
 from pde.problems import PROBLEMS
 
 NEW = [name for name in PROBLEMS if name != TrainConfig.problem]
@@ -90,6 +92,8 @@ def model(name: str, **options: Any) -> dict[str, Any]:
         ({"recipe": "map"}, "frames follow each other"),
         ({"nu": 1e-5, "problem": "darcy"}, "--nu does nothing with --problem darcy"),
         ({"first_frame": -1}, "--first-frame must be at least 0"),
+        ({"first_frame": 3, "recipe": "fno"}, "--first-frame does nothing with --recipe fno"),
+        ({"first_frame": 3, "problem": "darcy"}, "--first-frame does nothing with --recipe map"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(options, sentence):
@@ -129,6 +133,31 @@ def test_what_is_left_open_suits_the_problem_and_what_is_chosen_stays(words, set
     config = cli.parse(TrainConfig, words, prog="x")
     assert {key: config.options[key] for key in settled} == settled
     assert replace(config) == config  # and settling again changes nothing
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--model", "fno"], "a table takes --models, not --model"),
+        (["--seed", "3"], "a table takes --seeds, not --seed"),
+        (["--name", "mine"], "a table takes --prefix, not --name"),
+        (["--nu", "1e-5"], "a table takes --nus, not --nu: add --nus 1e-05"),
+        (["--problem", "darcy", "--nus", "1e-5"], "--nus does nothing with --problem darcy"),
+    ],
+)
+def test_a_table_refuses_options_of_a_single_run(words, sentence):
+    with pytest.raises(UserError, match=sentence):
+        cli.parse(TableConfig, ["--preset", "laptop", *words], prog="x")
+
+
+def test_the_problem_of_weights_is_their_own():
+    with pytest.raises(UserError, match="with --weights, leave it out"):
+        EvalConfig(problem="darcy", weights=[Path("weights.safetensors")], data=Path("darcy.h5"))
+
+
+def test_a_list_of_models_needs_a_grid():
+    with pytest.raises(UserError, match="--resolution must be at least 4, not 0"):
+        ListConfig(resolution=0)
 
 
 def test_table_names_the_models_it_has():

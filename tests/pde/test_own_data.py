@@ -175,6 +175,12 @@ def test_symmetries_that_the_data_declares_are_trained_with(workplace, capsys):
     assert command(*words, "--keeps", "mirror x:u,turn x", "--name", "b") == 0
 
 
+def test_forecasts_are_averaged_over_symmetries_that_the_data_declares(workplace, evaluation):
+    path, _ = WRITERS["zarr"][0](workplace)
+    assert command("--data", path, *ONE_EACH, "--name", "a") == 0
+    assert evaluation("--average-symmetries", "4", "--figures", "false") == 0
+
+
 def test_constants_reach_the_network(workplace):
     path, _ = WRITERS["line"][0](workplace)
     assert command("--data", path, "--periodic", "x", *ONE_EACH, "--name", "a") == 0

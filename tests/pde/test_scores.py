@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 import yaml
+from scipy.io import savemat
 
+from data.fields.reader import open_fields
 from lab.files import read_json, write_json
-from lab.runs import finished_runs
+from lab.runs import finished_runs, rows
 from pde.config import EvalConfig, TrainConfig
 from pde.scores import score_runs
 from pde.sources import Split
+from pde.tables import results_table
 
 Again = Callable[..., Path]
 
@@ -72,8 +75,32 @@ def test_viscosities_are_columns_although_their_data_differs(again, make_flow, w
     manifest = read_json(folder / "manifest.json")
     manifest["data"]["fingerprint"] = "other"
     write_json(folder / "manifest.json", manifest)
+    found = rows(finished_runs(TrainConfig), TrainConfig, apart=("nu",))
+    assert [row.label for row in found] == ["fno", "fno"]
+    # On one file they share its column.
     results = score_runs(finished_runs(TrainConfig), EvalConfig(data=make_flow()), workplace / "scores")
-    assert [result.label for result in results] == ["fno", "fno"]
+    assert [result.label for result in results] == ["fno, nu 0.02", "fno, nu 0.01"]
+    assert len(results_table(results).rows) == 2
+
+
+def test_a_file_that_tells_no_viscosity_has_that_of_its_run(again, make_flow, workplace):
+    """As the public files whose names do not: two of them are two columns."""
+    fields, files = open_fields(make_flow()), {}
+    for name, nu in (("V1", 1e-2), ("V2", 2e-2)):
+        files[name] = workplace / f"ns_data_{name}_N10_T13.mat"
+        savemat(files[name], {"u": nu * fields.load()[..., 0].numpy(), "t": fields.times.numpy()})
+        again(name, data=files[name], nu=nu)
+    runs = [run for run in finished_runs(TrainConfig) if run.name in files]
+    results = score_runs(runs, EvalConfig(), workplace / "scores")
+    assert {(result.label, result.case) for result in results} == {("fno", "nu1e-2"), ("fno", "nu2e-2")}
+
+
+def test_weights_of_one_folder_are_rows_of_their_own(again, flow_file, evaluation, workplace):
+    weights = workplace / "runs" / "pde" / "usual" / "weights.safetensors"
+    names = [str(shutil.copy(weights, workplace / f"{name}.safetensors")) for name in ("one", "two")]
+    words = ["--data", str(flow_file), "--out", "here", "--figures", "false"]
+    assert evaluation("--weights", *names, *words) == 0
+    assert labels(Path("here")) == [name.removesuffix(".safetensors") for name in names]
 
 
 def test_scores_are_kept(again, evaluation, workplace, capsys):
