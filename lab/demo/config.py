@@ -67,3 +67,7 @@ class TableConfig(TrainConfig):
     """Seeds of each, from 0."""
     prefix: str = "table"
     """Beginning of the runs' names; finished runs of the same name are not repeated."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 1, "seeds")

@@ -141,6 +141,13 @@ def test_a_prefix_cannot_escape_the_runs_folder(package, prefix):
         table(prefix=prefix)
 
 
+@pytest.mark.parametrize("package", ["lab.demo", "pde", "mri", "text"])
+def test_a_table_needs_a_seed(package):
+    table = importlib.import_module(f"{package}.config").TableConfig
+    with pytest.raises(UserError, match="--seeds"):
+        table(seeds=0)
+
+
 def test_processes_of_one_launcher_agree_on_the_folder(workplace, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "abc")
     with Run.open(TrainConfig()) as first:
