@@ -273,7 +273,8 @@ class PlaneTransform(Transform):
         sizes = [(self.grid[axis], self.out[axis]) for axis in (0, 1)]
         kept = self.modes[a], 1 if sizes[b] == (1, 1) else 2 * self.modes[b]
         dtype = torch.get_default_dtype() if dtype is None else dtype
-        make = partial(make_tables, self.start, groups=groups, dtype=dtype)
+        in_order = self.start.where_x_goes_first() if x_first else self.start
+        make = partial(make_tables, in_order, groups=groups, dtype=dtype)
         second = make(self.learn[b], sizes[b], self.modes[b], first=False, lines=(kept[0], kept[0]))
         first = make(self.learn[a], sizes[a], self.modes[a], first=True, lines=sizes[b])
         if groups > 1 and any(table.per_line for table in (*first, *second)):

@@ -59,6 +59,10 @@ class Start(ABC):
         """The same start on another grid of the sphere; on other domains nothing changes."""
         return self
 
+    def where_x_goes_first(self) -> Start:
+        """The same start for a plane that is transformed along x first; it only matters if the axes differ."""
+        return self
+
 
 class Waves(Start):
     """A unitary transform of n points, the same for every line: a table is cut out of its square matrix."""
@@ -140,10 +144,7 @@ class Random(ComplexWaves):
 
 
 class PerAxis(Start):
-    """A start for x and another for y, where the domain ends along one axis and is periodic along the other.
-
-    y goes first, as it does in every plane whose transforms stay fixed.
-    """
+    """A start for x and another for y, where the domain ends along one axis and is periodic along the other."""
 
     def __init__(self, x: str | Start, y: str | Start) -> None:
         self.x, self.y = find_start(x), find_start(y)
@@ -156,6 +157,9 @@ class PerAxis(Start):
 
     def second(self, n: int, out: int, modes: int, lines: int) -> Tables:
         return self.x.second(n, out, modes, lines)
+
+    def where_x_goes_first(self) -> PerAxis:
+        return PerAxis(self.y, self.x)
 
 
 _starts: dict[str, Callable[[], Start]] = {"random": Random}

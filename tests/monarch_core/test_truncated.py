@@ -400,6 +400,14 @@ def test_each_axis_may_have_a_start_of_its_own(assert_close):
     assert_close(made, pairs.permute(2, 1, 3, 0, 4).flatten(0, 1))
 
 
+@pytest.mark.parametrize("learn", [("per-point", "fixed"), ("fixed", "per-frequency")])
+def test_starts_stay_with_their_axes_where_x_goes_first(assert_close, learn):
+    field = draw(3, *SHAPE, 2)
+    x_first = double(SHAPE, MODES, start=PerAxis("dct", "dft"), learn=learn)
+    y_first = double(SHAPE[::-1], MODES, start=PerAxis("dft", "dct"), learn=learn[::-1])
+    assert_close(x_first.analyse(field), y_first.analyse(field.transpose(1, 2)))
+
+
 def test_unknown_start_is_refused_by_name():
     with pytest.raises(ValueError, match="one of dct, dft, dst, random, sht; got 'dtf'"):
         PlaneTransform((16, 16), 3, start="dtf")
