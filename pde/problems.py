@@ -150,6 +150,8 @@ PROBLEMS: dict[str, Problem] = {
             shown="pressure",
             static=True,
             symmetries=(Symmetry("mirror rows"), Symmetry("mirror columns"), Symmetry("transpose")),
+            # The permeability jumps, and where it does decides about the pressure.
+            design={"coordinates": "geometry", "cells": True},
         ),
         Problem(
             "burgers-walls",

@@ -58,6 +58,7 @@ WITHOUT: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "transport": ({"transport": False}, {}),
     "filter": ({"filter": "none"}, {}),
     "shear": ({"shear": False}, {}),
+    "cells": ({"cells": False}, {}),
     "learning": ({"learn_x": "fixed", "learn_y": "fixed"}, {}),
 }
 """What an ablation leaves out, and the options of the model and of the run that do it."""

@@ -9,6 +9,7 @@ from lab.errors import UserError
 from lab.registry import Entry, Option, Registry
 from pde.models.options import (
     CARRIED,
+    CELLS,
     DEPTH,
     EXPANSION,
     LATENT,
@@ -81,7 +82,7 @@ MODELS = Registry(
         "mno",
         "the Monarch Neural Operator: transforms that learn, from an exact start",
         "pde.models.mno:mno",
-        options=(*TRANSFORMS, WIDTH, MODES, MODES_Y, DEPTH, EXPANSION, LATENT, *SURROUNDINGS),
+        options=(*TRANSFORMS, WIDTH, MODES, MODES_Y, DEPTH, EXPANSION, LATENT, CELLS, *SURROUNDINGS),
         title="MNO",
         check=check_mno,
         variants=_mno_variants,
@@ -91,7 +92,7 @@ MODELS = Registry(
         "lfno",
         "its Fourier twin: the same latent operator, transforms fixed",
         "pde.models.lfno:LFNO",
-        options=(START, SHEAR, WIDTH, MODES, MODES_Y, DEPTH, LATENT, *SURROUNDINGS),
+        options=(START, SHEAR, WIDTH, MODES, MODES_Y, DEPTH, LATENT, CELLS, *SURROUNDINGS),
         title="latent FNO",
         check=check_fixed,
         variants=lambda geometry: _with_each_start(geometry) if geometry.transforms else {"": {}},
@@ -267,8 +268,9 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
         }
         carries = options["transport"]
         found["transport"] = Transport(grid.resolution, geometry, fields, **around) if carries else None
-    if "shear" in options:
-        found["shear"] = bool(options["shear"])
+    for yes_or_no in ("shear", "cells"):
+        if yes_or_no in options:
+            found[yes_or_no] = bool(options[yes_or_no])
     if "form" in options:
         usual = "per-frequency" if options["start"] == "sht" else "separable"
         found["form"] = options["form"] or usual

@@ -16,6 +16,7 @@ class LFNO(LatentOperator):
         modes_y: kept frequencies along y, where they are not as many as along x.
         shear: work in the coordinates x + y and y of a square torus.
         latent: points of the coarse grid; half of the fine one's by default.
+        cells: let the layers see what lies within the cells of the coarse grid; see `LatentOperator`.
         latitudes: the grid of a sphere, for sht.
         coordinates, transport: see `SpectralOperator`.
     """
@@ -33,6 +34,7 @@ class LFNO(LatentOperator):
         latent: Resolution | None = None,
         start: str = "dft",
         shear: bool = False,
+        cells: bool = False,
         latitudes: Latitudes = "legendre-gauss",
         coordinates: Coordinates | None = None,
         transport: Transport | None = None,
@@ -57,6 +59,7 @@ class LFNO(LatentOperator):
             lambda: common,
             lambda: plane(latent, fine, (False, shear)),
             fields=fields,
+            cells=cells,
             coordinates=coordinates,
             transport=transport,
         )

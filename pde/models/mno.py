@@ -45,6 +45,7 @@ def mno(
     depth: int = 4,
     expansion: int = 2,
     latent: Resolution | None = None,
+    cells: bool = False,
     latitudes: Latitudes = "legendre-gauss",
     transform_lr: float = 1.0,
     transform_decay: float = 0.0,
@@ -68,6 +69,7 @@ def mno(
         shared: whether all layers use the same transforms.
         width, modes, depth, expansion: as in the twin; modes_y: modes along y, where they are other than those along x.
         latent: points of the coarse grid; half of the fine one's by default.
+        cells: in the twin latent, let the layers see what lies within the cells of the coarse grid.
         latitudes: the grid of a sphere, for the start sht, which needs the grid form.
         transform_lr, transform_decay, transform_from: how the transforms learn; see `Model`.
         coordinates, transport: see `SpectralOperator`.
@@ -131,6 +133,7 @@ def mno(
             lambda: plane(fine, within, 1, (shear, False)),
             once_if_shared(lambda: plane(within, within, groups, (False, False))),
             lambda: plane(within, fine, 1, (False, shear)),
+            cells=cells,
             **surroundings,
         )
     operator.transform_lr, operator.transform_decay = transform_lr, transform_decay

@@ -33,6 +33,13 @@ LATENT = Option(
     "Points per side of the coarse grid that the layers work on; half of the fine grid's when not given.",
     at_least=1,
 )
+CELLS = Option(
+    "cells",
+    bool | None,
+    None,
+    "Let the layers see what lies within the cells of the coarse grid, besides the kept frequencies; what suits the "
+    "problem when not given.",
+)
 START = Option(
     "start",
     Literal["dft", "dct", "dst", "sht", "random"],
@@ -136,6 +143,8 @@ def designed(options: Mapping[str, Any], design: Mapping[str, Any]) -> dict[str,
         fitting.pop("modes_y", None)  # is made for the usual number along x
     if options.get("groups", 1) > 1:
         fitting["form"] = "separable"  # a matrix per frequency takes one group of channels
+    if options.get("twin", "latent") != "latent":  # has no coarse grid
+        fitting.pop("cells", None)
     if options.get("twin") == "ffno":  # goes axis by axis, and has no plane to design
         fitting |= {"form": "separable", "shear": False, "modes_y": None}
     return {**options, **{key: value for key, value in fitting.items() if options.get(key, "") is None}}
@@ -148,6 +157,8 @@ def check_mno(options: Mapping[str, Any]) -> None:
         raise UserError("--expansion belongs to the feed-forward of F-FNO: add --twin ffno.")
     if options["latent"] is not None and twin != "latent":
         raise UserError(f"--latent belongs to the twin latent: leave --twin {twin} out.")
+    if options["cells"] and twin != "latent":
+        raise UserError(f"--cells are those of the coarse grid of the twin latent: leave --twin {twin} out.")
     if twin == "ffno" and (form in ("grid", "per-frequency") or options["shear"]):
         raise UserError(
             "--twin ffno goes axis by axis; --form grid, --form per-frequency and --shear take whole planes: "

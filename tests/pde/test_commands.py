@@ -207,6 +207,7 @@ def test_table_skips_what_is_finished(flow_file, workplace, capsys):
         (["--model", "unet", "--modes", "3"], "--modes does nothing with --model unet"),
         (["--form", "grid", "--twin", "ffno"], "leave --twin ffno out"),
         (["--latent", "32", "--twin", "fno"], "belongs to the twin latent"),
+        (["--cells", "true", "--twin", "fno"], "leave --twin fno out"),
         (["--expansion", "4"], "add --twin ffno"),
         (["--minutes", "0"], "--minutes must be above 0"),
     ],

@@ -9,6 +9,7 @@ from torch.nn.functional import gelu
 
 from monarch_core import PlaneTransform
 from monarch_core.transforms.plane import shear
+from pde.models.parts.cells import Cells
 from pde.models.parts.coordinates import Coordinates
 from pde.models.parts.pointwise import gate, linear_flops, mix_points, split_channels
 from pde.models.parts.resolution import Resolution, sides
@@ -46,15 +47,16 @@ class LatentLayer(nn.Module):
 class LatentOperator(SpectralOperator):
     """An operator that leaves the fine grid at its first transform and returns to it at its last.
 
-        x_0     = E frames + lift(coordinates)                 E: modes of the fine grid, points of the coarse one
+        x_0     = E frames + lift(coordinates, cells)          E: modes of the fine grid, points of the coarse one
         x_{i+1} = x_i + P_i gelu(F_i x_i + V_i x_i)            F: the coarse grid
         y       = project(glu(D x + skip(frames, coordinates)))    D: back to the fine grid
 
     Where fields are carried, D gives the velocities too, and the skip sees the fields where they have been carried to.
-    E, F and D are truncated transform, channel matrices, way back. All of the field that the layers see is what the
-    kept modes hold: a coarse grid carries that as well as the fine one, for a fraction of the work, and the fine
-    scales of a forecast, which go wrong first, do not leak into the coarse ones. The fine grid is met
-    again at the end, by the points' own values.
+    E, F and D are truncated transform, channel matrices, way back. Without `cells`, all of the field that the layers
+    see is what the kept modes hold: a coarse grid carries that as well as the fine one, for a fraction of the work, and
+    the fine scales of a forecast, which go wrong first, do not leak into the coarse ones. The fine grid is met again at
+    the end, by the points' own values. Where the field is given exactly and its fine scales count, such as the edges of
+    a permeability, `cells` shows the layers what lies within each coarse cell.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class LatentOperator(SpectralOperator):
         outward: MakePlane,
         *,
         fields: int = 1,
+        cells: bool = False,
         coordinates: Coordinates | None = None,
         transport: Transport | None = None,
     ) -> None:
@@ -76,7 +79,9 @@ class LatentOperator(SpectralOperator):
         super().__init__(in_channels, resolution, fields, coordinates, transport)
         self.latent = sides(latent)
         where = self.coordinates.channels
-        self.lift = nn.Linear(where, width)
+        self.cells = Cells(resolution, latent) if cells else None
+        within = 0 if self.cells is None else in_channels * self.cells.per_field
+        self.lift = nn.Linear(where + within, width)
         self.encoder = small_map(in_channels, width, inward())
         self.shear = shear(self.latent) if self.encoder.plane.shear[0] else None
         self.layers = nn.ModuleList(LatentLayer(width, inner()) for _ in range(depth))
@@ -88,7 +93,7 @@ class LatentOperator(SpectralOperator):
     def step(self, frames: Tensor) -> tuple[Tensor, Tensor]:
         last, frames = frames[..., -self.fields :], self.seen(frames)
         x = self.encoder(frames)
-        x = x + mix_points(self.lift, self._coarse_coordinates(x))
+        x = x + mix_points(self.lift, self._coarse_channels(frames))
         for layer in self.layers:
             x = layer(x)
         decoded = self.decoder(x)
@@ -99,12 +104,20 @@ class LatentOperator(SpectralOperator):
         x = decoded + mix_points(self.skip, seen)
         return last, self.as_fine(mix_points(self.project, gate(x)), last)
 
-    def _coarse_coordinates(self, x: Tensor) -> Tensor:
-        """The coordinates of the coarse grid, in the order of its points: sheared where the layers are."""
-        where = self.coordinates.on(*self.latent).to(x)
+    def _coarse_channels(self, frames: Tensor) -> Tensor:
+        """Coordinates of the coarse grid and what lies in its cells, sheared where the layers are."""
+        where = self.coordinates.on(*self.latent).to(frames).permute(2, 0, 1)
         if self.shear is not None:
-            where = self.shear(where.flatten(0, 1).T).T.unflatten(0, self.latent)
-        return where[None]
+            where = self.shear(where.flatten(1)).view(where.shape)
+        if self.cells is None:
+            return where.permute(1, 2, 0)[None]
+        sheared = self.encoder.plane.analysis.shear
+        if sheared is not None:
+            flat = frames.permute(3, 0, 1, 2).flatten(2)
+            frames = sheared(flat).unflatten(2, frames.shape[1:3]).permute(1, 2, 3, 0)
+        within = self.cells(frames).permute(3, 0, 1, 2)
+        beside = where[:, None].expand(-1, len(frames), -1, -1)
+        return torch.cat((beside, within)).permute(1, 2, 3, 0)
 
     def flops(self) -> int:
         points, coarse_points = (rows * columns for rows, columns in (self.resolution, self.latent))
@@ -118,6 +131,8 @@ class LatentOperator(SpectralOperator):
         super().resampled(resolution)
         self.encoder.plane = self.encoder.plane.resampled(self.resolution, self.latent)
         self.decoder.plane = self.decoder.plane.resampled(self.latent, self.resolution)
+        if self.cells is not None:
+            self.cells = Cells(self.resolution, self.latent).to(self.lift.weight)
         return self
 
 
