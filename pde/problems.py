@@ -140,6 +140,7 @@ PROBLEMS: dict[str, Problem] = {
                 "shear": True,
                 "form": "per-frequency",
                 "modes_y": 16,
+                "cells": True,
             },
         ),
         Problem(

@@ -5,15 +5,18 @@ from torch import Tensor
 
 from pde.models.parts.constants import Constants
 from pde.models.parts.resolution import Resolution, sides
+from pde.models.parts.splines import resampling
 
 
 class Cells(Constants):
-    """Means of a field over the parts of each coarse cell, two along every axis that has several points.
+    """A field on a grid twice as fine as a coarse one, whose four values in each coarse cell become channels.
 
-    A part that is no whole number of fine cells takes its share of those it overlaps; so fields on any number of points
-    have the same means, as far as they resolve them.
+    Where an axis ends (`bounded`), points are the middles of their cells, and values are means over the halves of a
+    coarse cell. A half that is no whole number of fine cells takes its share of those it overlaps. Along a periodic
+    axis they are values of the Fourier series. So a field has the same channels on any number of points that
+    resolve it.
 
-    >>> cells, field = Cells((4, 4), (2, 2)), torch.arange(16.0).view(1, 4, 4, 1)
+    >>> cells, field = Cells((4, 4), (2, 2), (True, True)), torch.arange(16.0).view(1, 4, 4, 1)
     >>> cells(field)[0, 0, 1]
     tensor([2., 3., 6., 7.])
     """
@@ -21,12 +24,13 @@ class Cells(Constants):
     along0: Tensor
     along1: Tensor
 
-    def __init__(self, fine: Resolution, coarse: Resolution) -> None:
+    def __init__(self, fine: Resolution, coarse: Resolution, bounded: tuple[bool, bool]) -> None:
         super().__init__()
-        self.coarse = sides(coarse)
+        self.coarse, self.bounded = sides(coarse), bounded
         self.parts = tuple(1 if points == 1 else 2 for points in self.coarse)
         for axis, points in enumerate(sides(fine)):
-            self.constant(f"along{axis}", shares(points, self.coarse[axis] * self.parts[axis]))
+            along = shares if bounded[axis] else resampling
+            self.constant(f"along{axis}", along(points, self.coarse[axis] * self.parts[axis]))
 
     @property
     def per_field(self) -> int:

@@ -79,7 +79,7 @@ class LatentOperator(SpectralOperator):
         super().__init__(in_channels, resolution, fields, coordinates, transport)
         self.latent = sides(latent)
         where = self.coordinates.channels
-        self.cells = Cells(resolution, latent) if cells else None
+        self.cells = Cells(resolution, latent, self.coordinates.geometry.bounded) if cells else None
         within = 0 if self.cells is None else in_channels * self.cells.per_field
         self.lift = nn.Linear(where + within, width)
         self.encoder = small_map(in_channels, width, inward())
@@ -132,7 +132,7 @@ class LatentOperator(SpectralOperator):
         self.encoder.plane = self.encoder.plane.resampled(self.resolution, self.latent)
         self.decoder.plane = self.decoder.plane.resampled(self.latent, self.resolution)
         if self.cells is not None:
-            self.cells = Cells(self.resolution, self.latent).to(self.lift.weight)
+            self.cells = Cells(self.resolution, self.latent, self.cells.bounded).to(self.lift.weight)
         return self
 
 

@@ -17,8 +17,16 @@ MARGIN = 3
 
 def upsampling(n: int, times: int = 2) -> Tensor:
     """The matrix (times n, n) that interpolates a periodic function by its Fourier series, float64."""
-    points = torch.eye(n, dtype=torch.float64)
-    return interpolated(torch.stack((points, torch.zeros_like(points)), -1), times * n, axis=0)[..., 0]
+    return resampling(n, times * n)
+
+
+def resampling(n: int, points: int) -> Tensor:
+    """The matrix (points, n) from n values of a periodic function to its Fourier series at other points, float64.
+
+    Fewer points see what they resolve of the series.
+    """
+    each = torch.eye(n, dtype=torch.float64)
+    return interpolated(torch.stack((each, torch.zeros_like(each)), -1), points, axis=0)[..., 0]
 
 
 def spline_around(n: int) -> Tensor:
