@@ -248,7 +248,7 @@ class TableConfig(TrainConfig):
     """Rows that are trained with all seeds; all when not given."""
     ablation: bool = False
     """Train, instead of --models, the first of them (mno when none is given) whole and without each of its parts:
-    symmetries, coordinates, transport, its filter, shear, learned transforms."""
+    symmetries, coordinates, transport, its filter, shear, cells, learned transforms."""
     prefix: str = "table"
     """Beginning of the runs' names; finished runs of the same name are not repeated."""
 

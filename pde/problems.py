@@ -193,6 +193,7 @@ def own_problem(fields: "Fields", frames_in: int) -> Problem:
     layout = fields.source.layout
     require_geometry(fields.path, layout)
     kept = (symmetry_of(word, layout, fields.path) for word in layout.symmetries)
+    around = not any(fields.geometry.bounded)
     return Problem(
         "own",
         f"own data, {fields.path.name}",
@@ -201,6 +202,10 @@ def own_problem(fields: "Fields", frames_in: int) -> Problem:
         fields.names[0],
         frames_in,
         fields.static,
-        design={"coordinates": "geometry", "filter": "none" if any(fields.geometry.bounded) else "diagonal"},
+        design={
+            "coordinates": "geometry",
+            "filter": "diagonal" if around else "none",
+            "cells": around or fields.static,  # as in the problems for which it was found to help
+        },
         symmetries=tuple(Symmetry(move, odd=odd) for move, odd in kept),
     )

@@ -52,11 +52,9 @@ class LatentOperator(SpectralOperator):
         y       = project(glu(D x + skip(frames, coordinates)))    D: back to the fine grid
 
     Where fields are carried, D gives the velocities too, and the skip sees the fields where they have been carried to.
-    E, F and D are truncated transform, channel matrices, way back. Without `cells`, all of the field that the layers
-    see is what the kept modes hold: a coarse grid carries that as well as the fine one, for a fraction of the work, and
-    the fine scales of a forecast, which go wrong first, do not leak into the coarse ones. The fine grid is met again at
-    the end, by the points' own values. Where the field is given exactly and its fine scales count, such as the edges of
-    a permeability, `cells` shows the layers what lies within each coarse cell.
+    E, F and D are truncated transform, channel matrices, way back. A coarse grid carries the kept modes as well as the
+    fine one, for a fraction of the work. Of the rest of the field the layers see nothing unless `cells` shows them what
+    lies within each coarse cell; the fine grid is met again at the end, by the points' own values.
     """
 
     def __init__(
