@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from pde.config import TrainConfig
 from pde.models import build
@@ -68,6 +69,13 @@ def test_sheared_cells_commute_with_shifts_along_the_antidiagonal() -> None:
     x = torch.randn(1, 16, 16, 1, dtype=torch.float64)
     made, of_shifted = model(x), model(x.roll((6, -6), (1, 2)))
     assert (of_shifted - made.roll((6, -6), (1, 2))).norm() < 1e-6 * made.norm()
+
+
+def test_operations_are_those_that_torch_counts() -> None:
+    cells = Cells((12, 10), (4, 6), (True, False))
+    with FlopCounterMode(display=False) as counter:
+        cells(torch.randn(1, 12, 10, 3))
+    assert cells.flops(3) == counter.get_total_flops()
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,11 @@ class Cells(Constants):
         """Channels that a channel of the field becomes."""
         return self.parts[0] * self.parts[1]
 
+    def flops(self, channels: int) -> int:
+        """Real operations on one field with so many channels."""
+        (rows, above), (columns, beside) = self.along0.shape, self.along1.shape
+        return 2 * channels * (rows * above * beside + rows * beside * columns)
+
     def forward(self, field: Tensor) -> Tensor:
         """(batch, x, y, channel) to (batch, coarse x, coarse y, part of each channel), channels slowest in memory."""
         image = field.permute(3, 0, 1, 2)

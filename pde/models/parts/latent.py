@@ -121,6 +121,8 @@ class LatentOperator(SpectralOperator):
         points, coarse_points = (rows * columns for rows, columns in (self.resolution, self.latent))
         at_points = linear_flops(self.skip, points) + linear_flops(self.project, points)
         at_points += linear_flops(self.layers, coarse_points) + linear_flops(self.lift, coarse_points)
+        if self.cells is not None:
+            at_points += self.cells.flops(self.in_channels)
         carrying = 0 if self.transport is None else self.transport.flops()
         return at_points + carrying + sum(part.flops() for part in self.spectral_parts())
 
