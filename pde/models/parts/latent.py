@@ -114,7 +114,7 @@ class LatentOperator(SpectralOperator):
             flat = frames.permute(3, 0, 1, 2).flatten(2)
             frames = sheared(flat).unflatten(2, frames.shape[1:3]).permute(1, 2, 3, 0)
         within = self.cells(frames).permute(3, 0, 1, 2)
-        beside = where[:, None].expand(-1, len(frames), -1, -1)
+        beside = where[:, None].expand(-1, frames.shape[0], -1, -1)
         return torch.cat((beside, within)).permute(1, 2, 3, 0)
 
     def flops(self) -> int:
