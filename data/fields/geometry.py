@@ -245,7 +245,7 @@ class Sphere(Geometry):
     transforms = ("sht",)
     symmetries = ("mirror rows", "mirror columns", "turn columns")
     places: ClassVar[Regions] = {
-        "beyond 60 degrees": (60.0, 90.0),
+        "beyond 60 degrees": (60.0, float("inf")),  # with the poles themselves, where the grid has them
         "30 to 60": (30.0, 60.0),
         "within 30": (0.0, 30.0),
     }

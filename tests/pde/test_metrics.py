@@ -80,6 +80,19 @@ def test_regions_of_the_sphere_are_weighted_by_their_area() -> None:
     assert list(found.values()) == pytest.approx([share / float(truth.std()), 0.0, 0.0], rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    "grid",
+    [Grid.of(Sphere("equiangular"), 13, 24), Grid.of(Sphere(), 12, 24), Grid.of(WALLS, 32)],
+    ids=["with poles", "without poles", "walls"],
+)
+def test_every_point_belongs_to_one_region(grid: Grid) -> None:
+    found = [
+        (grid.positions.abs() >= low) & (grid.positions.abs() < high)
+        for low, high in grid.geometry.places.values()
+    ]
+    assert (torch.stack(found).sum(0) == 1).all()
+
+
 def test_a_coarse_grid_may_have_no_point_in_a_region() -> None:
     found = error_by_region(torch.ones(4, 4), Grid.of(WALLS, 4))
     assert found["within 1/16 of a wall"] is None
