@@ -134,7 +134,7 @@ def test_table_covers_models_viscosities_and_seeds_once():
 def test_an_ablation_leaves_out_one_part_at_a_time():
     wanted = list(planned(table_options("--ablation", "true", "--nus", "1e-5", "--seeds", "2")))
     names = [options.name for options in wanted if options.seed == 1]
-    parts = ["symmetries", "coordinates", "transport", "filter", "shear", "learning"]
+    parts = ["symmetries", "coordinates", "transport", "filter", "shear", "cells", "learning"]
     whole = "table-nu1e-5-mno"
     assert names == [f"{whole}-seed1", *(f"{whole}-without-{part}-seed1" for part in parts)]
     first, *others = (as_plain_dict(options) for options in wanted if options.seed == 0)
@@ -148,7 +148,7 @@ def test_an_ablation_has_only_what_the_problem_has():
     names = [options.name.removeprefix("table-darcy-mno-dct") for options in planned(table_options(*words))]
     assert names == [
         "-seed0",
-        *(f"-without-{part}-seed0" for part in ("symmetries", "coordinates", "learning")),
+        *(f"-without-{part}-seed0" for part in ("symmetries", "coordinates", "cells", "learning")),
     ]
 
 
