@@ -165,7 +165,13 @@ PROBLEMS: dict[str, Problem] = {
                 Symmetry("mirror columns", odd=(1,)),
                 Symmetry("transpose", vector=True),
             ),
-            design={"coordinates": "geometry", "transport": True, "filter": "diagonal", "parity": "odd"},
+            design={
+                "coordinates": "geometry",
+                "transport": True,
+                "filter": "diagonal",
+                "parity": "odd",
+                "cells": True,
+            },
         ),
         Problem(
             "shallow-water",

@@ -79,7 +79,7 @@ def test_operations_are_those_that_torch_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "cells"), [("darcy", True), ("navier-stokes", True), ("burgers-walls", None)]
+    ("problem", "cells"), [("darcy", True), ("navier-stokes", True), ("burgers-walls", True), ("shallow-water", None)]
 )
 def test_the_design_of_a_problem_says_whether_layers_see_cells(problem: str, cells: bool | None) -> None:
     for model in ("mno", "lfno"):
