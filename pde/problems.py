@@ -140,7 +140,6 @@ PROBLEMS: dict[str, Problem] = {
                 "shear": True,
                 "form": "per-frequency",
                 "modes_y": 16,
-                "cells": True,
             },
         ),
         Problem(
@@ -151,8 +150,6 @@ PROBLEMS: dict[str, Problem] = {
             shown="pressure",
             static=True,
             symmetries=(Symmetry("mirror rows"), Symmetry("mirror columns"), Symmetry("transpose")),
-            # The permeability jumps, and where it does decides about the pressure.
-            design={"coordinates": "geometry", "cells": True},
         ),
         Problem(
             "burgers-walls",
@@ -165,13 +162,7 @@ PROBLEMS: dict[str, Problem] = {
                 Symmetry("mirror columns", odd=(1,)),
                 Symmetry("transpose", vector=True),
             ),
-            design={
-                "coordinates": "geometry",
-                "transport": True,
-                "filter": "diagonal",
-                "parity": "odd",
-                "cells": True,
-            },
+            design={"coordinates": "geometry", "transport": True, "filter": "diagonal", "parity": "odd"},
         ),
         Problem(
             "shallow-water",
@@ -199,7 +190,6 @@ def own_problem(fields: "Fields", frames_in: int) -> Problem:
     layout = fields.source.layout
     require_geometry(fields.path, layout)
     kept = (symmetry_of(word, layout, fields.path) for word in layout.symmetries)
-    around = not any(fields.geometry.bounded)
     return Problem(
         "own",
         f"own data, {fields.path.name}",
@@ -208,10 +198,6 @@ def own_problem(fields: "Fields", frames_in: int) -> Problem:
         fields.names[0],
         frames_in,
         fields.static,
-        design={
-            "coordinates": "geometry",
-            "filter": "diagonal" if around else "none",
-            "cells": around or fields.static,  # as in the problems for which it was found to help
-        },
+        design={"coordinates": "geometry", "filter": "none" if any(fields.geometry.bounded) else "diagonal"},
         symmetries=tuple(Symmetry(move, odd=odd) for move, odd in kept),
     )

@@ -37,8 +37,8 @@ CELLS = Option(
     "cells",
     bool | None,
     None,
-    "Let the layers see what lies within the cells of the coarse grid, besides the kept frequencies; what suits the "
-    "problem when not given.",
+    "Let the layers see what lies within the cells of the coarse grid, besides the kept frequencies; where there is a "
+    "coarse grid they do when not given.",
 )
 START = Option(
     "start",
@@ -143,8 +143,8 @@ def designed(options: Mapping[str, Any], design: Mapping[str, Any]) -> dict[str,
         fitting.pop("modes_y", None)  # is made for the usual number along x
     if options.get("groups", 1) > 1:
         fitting["form"] = "separable"  # a matrix per frequency takes one group of channels
-    if options.get("twin", "latent") != "latent":  # has no coarse grid
-        fitting.pop("cells", None)
+    if options.get("twin", "latent") == "latent":  # the others have no coarse grid
+        fitting["cells"] = True
     if options.get("twin") == "ffno":  # goes axis by axis, and has no plane to design
         fitting |= {"form": "separable", "shear": False, "modes_y": None}
     return {**options, **{key: value for key, value in fitting.items() if options.get(key, "") is None}}

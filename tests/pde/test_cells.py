@@ -7,6 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from pde.config import TrainConfig
 from pde.models import build
 from pde.models.parts.cells import Cells, shares
+from pde.problems import PROBLEMS
 
 
 @pytest.mark.parametrize(("points", "parts"), [(64, 64), (85, 84), (64, 72), (5, 12), (1, 1)])
@@ -78,10 +79,9 @@ def test_operations_are_those_that_torch_counts() -> None:
     assert cells.flops(3) == counter.get_total_flops()
 
 
-@pytest.mark.parametrize(
-    ("problem", "cells"), [("darcy", True), ("navier-stokes", True), ("burgers-walls", True), ("shallow-water", None)]
-)
-def test_the_design_of_a_problem_says_whether_layers_see_cells(problem: str, cells: bool | None) -> None:
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_layers_see_cells_wherever_they_have_a_coarse_grid(problem: str) -> None:
     for model in ("mno", "lfno"):
-        assert TrainConfig(problem=problem, model=model).options["cells"] is cells
-    assert TrainConfig(problem="darcy", options={"twin": "fno"}).options["cells"] is None
+        assert TrainConfig(problem=problem, model=model).options["cells"] is True
+        assert TrainConfig(problem=problem, model=model, options={"cells": False}).options["cells"] is False
+    assert TrainConfig(problem=problem, options={"twin": "fno"}).options["cells"] is None
