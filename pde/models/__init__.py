@@ -46,8 +46,9 @@ def _with_each_start(geometry: Geometry, **options: Any) -> Variants:
 def _mno_variants(geometry: Geometry) -> Variants:
     if not geometry.transforms:
         return {"": {}}
-    # The swap is FNO itself, but for its transforms, which learn. On a line there is one matrix to learn.
-    form = {"form": "separable" if isinstance(geometry, Line) else "grid"}
+    # The swap is FNO itself, but for its transforms, which learn. Harmonics need more than one matrix per axis;
+    # between walls the design's, one for each, forecasts better after the same time.
+    form = {"form": "grid"} if isinstance(geometry, Sphere) else {}
     return {**_with_each_start(geometry, **form), "-swap": {**form, "start": "dft", "twin": "fno"}}
 
 
