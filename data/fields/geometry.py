@@ -85,9 +85,9 @@ class Geometry(ABC):
         """Quadrature weights of the rows, of mean 1; None where all points weigh the same."""
         return None
 
-    def every(self, stride: int) -> tuple[slice, slice]:
-        """The rows and columns that form such a grid again, with a `stride` as many points."""
-        raise UserError(f"every {stride}-th point of {self} is not a grid of its kind; take all points.")
+    def every(self, stride: int, rows: "Tensor", columns: "Tensor") -> tuple[slice, slice] | None:
+        """Every `stride`-th of these rows and columns, where they form a grid of this kind again; else None."""
+        return (slice(None), slice(None)) if stride == 1 else None
 
     def padding(self, fraction: float, resolution: tuple[int, int]) -> tuple[int, int]:
         """Rows and columns to pad with: a fraction of those along which the domain ends.
@@ -113,7 +113,8 @@ class Box(Geometry):
     """The unit square, x along rows and y along columns, each axis periodic or between walls.
 
     Periodic points are i / n. Between walls they are the middles of cells, (i + 1/2) / n: the sines of a DST of type 2
-    vanish on those walls, and the slopes of the cosines of a DCT of type 2 do.
+    vanish on those walls, and the slopes of the cosines of a DCT of type 2 do. Files of others may have points on the
+    walls instead, i / (n - 1).
     """
 
     kind = "box"
@@ -175,15 +176,20 @@ class Box(Geometry):
         """x to the right, y upwards."""
         return field.T.flip(0)
 
-    def every(self, stride: int) -> tuple[slice, slice]:
-        if stride % 2 == 0 and any(self.bounded):
-            raise UserError(
-                f"every {stride}-th point between walls is not the middle of a cell; "
-                "take an odd fraction of the points."
-            )
-        first = (stride // 2 if bounded else 0 for bounded in self.bounded)
-        rows, columns = (slice(start, None, stride) for start in first)
-        return rows, columns
+    def every(self, stride: int, rows: "Tensor", columns: "Tensor") -> tuple[slice, slice] | None:
+        x, y = (
+            _every(stride, points, end) for points, end in zip((rows, columns), self.bounded, strict=True)
+        )
+        return None if x is None or y is None else (x, y)
+
+
+def _every(stride: int, points: "Tensor", bounded: bool) -> slice | None:
+    """Every k-th point of an axis. Walls that are among the points stay; else the middles of wider cells do."""
+    on_walls = bounded and abs(float(points[0])) < 1e-6 and abs(float(points[-1]) - 1) < 1e-6
+    middles = bounded and not on_walls
+    if (len(points) - on_walls) % stride or (middles and stride % 2 == 0):
+        return None
+    return slice(stride // 2 if middles else 0, None, stride)
 
 
 @dataclass(frozen=True)
@@ -226,8 +232,9 @@ class Line(Geometry):
         """x to the right."""
         return field.T
 
-    def every(self, stride: int) -> tuple[slice, slice]:
-        return self._box.every(stride)[0], slice(None)
+    def every(self, stride: int, rows: "Tensor", columns: "Tensor") -> tuple[slice, slice] | None:
+        x = _every(stride, rows, self.bounded[0])
+        return None if x is None else (x, slice(None))
 
     @property
     def _box(self) -> Box:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from data.fields.geometry import Geometry
+from lab.errors import UserError
 
 Array = npt.NDArray[np.float32]
 
@@ -46,10 +47,27 @@ class Grid:
         """The distance of every point (row, column) from the nearest wall or, on the sphere, its latitude."""
         return self.geometry.positions(self.rows, self.columns)
 
+    def kept(self, stride: int) -> tuple[slice, slice]:
+        """The rows and columns that `every` keeps."""
+        kept = self.geometry.every(stride, self.rows, self.columns)
+        if kept is None:
+            raise UserError(
+                f"every {stride}-th of {len(self.rows)} x {len(self.columns)} points of {self.geometry} "
+                "is not a grid of its kind; take all points."
+            )
+        return kept
+
     def every(self, stride: int) -> "Grid":
-        """The coarser grid that `geometry.every` chooses."""
-        rows, columns = self.geometry.every(stride)
+        """The coarser grid of the same kind that has every `stride`-th point."""
+        rows, columns = self.kept(stride)
         return Grid(self.geometry, self.rows[rows], self.columns[columns])
+
+    @property
+    def coarser(self) -> dict[int, int]:
+        """The strides that `every` takes, by the number of rows that they leave; the first is that of all points."""
+        strides = range(1, len(self.rows) + 1)
+        kept = {stride: self.geometry.every(stride, self.rows, self.columns) for stride in strides}
+        return {len(self.rows[found[0]]): stride for stride, found in kept.items() if found is not None}
 
 
 @dataclass(frozen=True, eq=False)

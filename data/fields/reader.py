@@ -65,7 +65,8 @@ class Fields(Dataset[Tensor]):
         self.problem, self.static, self.fingerprint = layout.problem, layout.static, layout.fingerprint
         self.names, self.inputs, self.constants = layout.names, layout.inputs, layout.constants
         self.parameters, self.units = layout.parameters, layout.units
-        self.grid: Grid = layout.grid if stride == 1 else layout.grid.every(stride)
+        self.grid: Grid = layout.grid.every(stride)
+        self._kept = layout.grid.kept(stride)
         self.times = layout.times[: self.frames]
 
     @property
@@ -158,19 +159,14 @@ class Fields(Dataset[Tensor]):
 
     def at_resolution(self, rows: int) -> "Fields":
         """The same samples on a coarser grid with so many rows."""
-        there, across = self.grid.resolution
-        if there % rows:
+        there, possible = self.grid.resolution, self.grid.coarser
+        if rows not in possible:
+            several = ", ".join(str(count) for count in possible if count > 3)
             raise UserError(
-                f"--resolution {rows} does not divide the {there} points of {self.path}; "
-                f"take {there} or a divisor of it."
+                f"--resolution {rows} is not among the grids that every k-th of the {there[0]} x {there[1]} points of "
+                f"{self.path} forms; possible are {several}."
             )
-        stride = there // rows
-        if "y" in self.geometry.axes and across % stride:
-            raise UserError(
-                f"--resolution {rows} takes every {stride}-th point of {self.path}, and the {across} points along y "
-                f"are no multiple of that; take {there}."
-            )
-        return self if rows == there else self.every(stride)
+        return self.every(possible[rows])
 
     def expect(self, **parameters: float) -> None:
         """Refuse a file that is known to have been made with another value of a parameter."""
@@ -197,8 +193,7 @@ class Fields(Dataset[Tensor]):
         }
 
     def _checked(self, index: int, values: Array) -> Tensor:
-        if self.stride > 1:
-            values = values[self.geometry.every(self.stride)]
+        values = values[self._kept]
         if not np.isfinite(values).all():
             raise UserError(
                 f"{self.path}: sample {self.samples[index]} contains NaN or infinity; "

@@ -98,10 +98,14 @@ def test_shallow_water_of_pdebench_is_told_by_its_one_channel(tmp_path: Path) ->
     assert (found.problem, found.names) == ("dam-break", ("height",))
 
 
-def test_the_points_of_the_matlab_file_include_the_walls(tmp_path: Path) -> None:
-    assert open_fields(write_matlab_darcy(tmp_path)[0]).grid.rows.tolist() == [
-        i / ROWS for i in range(ROWS + 1)
-    ]
+def test_the_points_of_the_matlab_file_include_the_walls_and_so_do_fewer(tmp_path: Path) -> None:
+    path, values = write_matlab_darcy(tmp_path)
+    found = open_fields(path)
+    assert found.grid.rows.tolist() == [i / ROWS for i in range(ROWS + 1)]
+    coarse = found.at_resolution(ROWS // 2 + 1)
+    assert coarse.grid.rows.tolist() == [2 * i / ROWS for i in range(ROWS // 2 + 1)]
+    assert np.array_equal(coarse.load().numpy(), values[:, ::2, ::2])
+    assert np.array_equal(coarse.load_inputs().numpy(), 2 * values[:, ::2, ::2, 0])
 
 
 def test_a_spherical_file_has_the_geometry_of_its_latitudes(tmp_path: Path) -> None:

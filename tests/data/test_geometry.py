@@ -65,8 +65,27 @@ def test_every_kth_point_is_the_grid_of_fewer_points(geometry: Geometry, stride:
 
 @pytest.mark.parametrize("geometry", [WALLS, CHANNEL, Sphere()], ids=str)
 def test_points_that_are_no_such_grid_are_refused(geometry: Geometry) -> None:
-    with pytest.raises(UserError, match="every 2-th point"):
+    with pytest.raises(UserError, match="every 2-th of 12 x 24 points"):
         Grid.of(geometry, 12, 24).every(2)
+
+
+def test_walls_that_are_among_the_points_stay_there() -> None:
+    """The public Darcy file: 421 points from wall to wall, of which everybody takes 85."""
+    points = torch.linspace(0, 1, 421, dtype=torch.float64)
+    grid = Grid(WALLS, points, points)
+    assert grid.coarser[85] == 5
+    coarse = grid.every(5)
+    assert coarse.resolution == (85, 85)
+    assert torch.allclose(coarse.rows, torch.linspace(0, 1, 85, dtype=torch.float64))
+    assert grid.every(2).every(5).rows.tolist() == grid.every(10).rows.tolist()
+    with pytest.raises(UserError, match="every 8-th of 421 x 421 points"):
+        grid.every(8)
+
+
+def test_coarser_grids_are_all_those_of_the_kind() -> None:
+    assert Grid.of(TORUS, 12, 24).coarser == {12: 1, 6: 2, 4: 3, 3: 4, 2: 6, 1: 12}
+    assert Grid.of(WALLS, 12, 24).coarser == {12: 1, 4: 3}
+    assert Grid.of(Sphere(), 12, 24).coarser == {12: 1}
 
 
 def test_pictures_have_y_upwards_or_the_north_above() -> None:

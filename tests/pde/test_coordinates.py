@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from data.fields.geometry import Box, Geometry, Sphere
+from data.fields.layout import Grid
 from pde.models.parts.coordinates import Coordinates
 
 BOXES = [Box(), Box("walls", "walls"), Box("walls", "periodic"), Box("periodic", "walls")]
@@ -31,7 +32,7 @@ def test_features_tell_points_apart(geometry: Geometry) -> None:
 @pytest.mark.parametrize("geometry", BOXES)
 def test_features_are_equal_at_the_points_that_two_grids_share(geometry: Box) -> None:
     fine, coarse = geometry.features(36, 24), geometry.features(12, 8)
-    assert torch.allclose(fine[geometry.every(3)], coarse, rtol=0, atol=1e-14)
+    assert torch.allclose(fine[Grid.of(geometry, 36, 24).kept(3)], coarse, rtol=0, atol=1e-14)
 
 
 def test_features_of_a_sphere_are_equal_on_common_longitudes() -> None:
