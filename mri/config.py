@@ -47,7 +47,7 @@ class DataOptions:
     """Folder of scans: SKM-TEA, fastMRI, or your own (ISMRMRD, BART, MATLAB, NumPy; docs/own-data-mri.md); without it
     SKM_TEA_ROOT, and without that synthetic knees, made on the spot."""
     acc: float = 2.0
-    """Acceleration: points of the acquired grid per point sampled."""
+    """Acceleration: points of the acquired grid per point sampled. Scans acquired undersampled have theirs."""
     mixed_acc: list[float] | None = None
     """Accelerations to train on together, each with its own pool of --masks masks, so that one method serves them
     all, as in --mixed-acc 2,4,8; validated at --acc, evaluated at each. Only --acc when not given."""
@@ -98,9 +98,10 @@ class TrainConfig(DataOptions, ExperimentConfig):
     model: str = "msense"
     """The method."""
     supervision: Supervision = "full"
-    """full: the loss compares images with fully sampled ones. self: no ground truth is used; each scan is sampled
-    once, at --acc, some of its samples are held back at random in every step, and the loss is the misfit to all.
-    zero-shot: the same on the scan that --scan names, with a third set of its samples to tell when to stop."""
+    """full: the loss compares images with fully sampled ones. self: no ground truth is used; each scan was acquired
+    undersampled, or is sampled once, at --acc; some of its samples are held back at random in every step, and the loss
+    is the misfit to all. zero-shot: the same on the scan that --scan names, with a third set of its samples to tell
+    when to stop."""
     scan: str | None = None
     """With --supervision zero-shot: the scan to be reconstructed, of whatever split."""
     samples: int | None = None

@@ -45,14 +45,24 @@ def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> Non
     """Tables, figures and volumes of some runs; runs on other data, or sampled otherwise, have tables of their own."""
     import torch
 
+    from lab.console import say
+
     keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
     groups: dict[tuple[Path, str], list[FinishedRun]] = {}
     for each in runs:
+        if "undersampled" in each.manifest["data"] and config.data is None:
+            say(
+                f"{each.name} learned from scans that were acquired undersampled, which there is nothing to score "
+                f"against: python -m mri.reconstruct --weights {each.weights}, or --data with fully sampled scans"
+            )
+            continue
         root = Path(config.data or each.manifest["data"]["root"])
         if not root.is_dir():
             raise UserError(f"the data of {each.name} were in {root}, which is gone; name it with --data.")
         groups.setdefault((root, each.config["mask"]), []).append(each)
+    if not groups:
+        raise UserError("no run is left to score.")
     for (root, mask), members in groups.items():
         place = folder / f"{root.name}-{mask}" if len(groups) > 1 else folder
         _report_one(members, root, place, config)

@@ -22,7 +22,7 @@ from lab.console import say
 from lab.errors import UserError, nearest
 from lab.files import fingerprint
 from lab.paths import datasets_dir
-from mri.config import DataOptions, TrainConfig
+from mri.config import TrainConfig
 
 
 @dataclass
@@ -33,6 +33,8 @@ class Source:
     skip_bad: bool = False
     plane: tuple[int, int] | None = None
     """The size (ky, kz) that slices must have; None for any."""
+    targets: bool = True
+    """Whether scans must be fully sampled, to be learned from or scored against."""
     _loaded: dict[tuple[str, int | None], Selection] = field(default_factory=dict)
 
     def scans(self, split: str, count: int | None = None) -> list[Scan]:
@@ -40,7 +42,12 @@ class Source:
         key = split, count
         if key not in self._loaded:
             self._loaded[key] = load_scans(
-                self.root, split, plane=self.plane, count=count, skip_bad=self.skip_bad
+                self.root,
+                split,
+                plane=self.plane,
+                count=count,
+                skip_bad=self.skip_bad,
+                targets=self.targets,
             )
             if report := self._loaded[key].report():
                 say(report)
@@ -67,6 +74,9 @@ class Source:
         `source` tells one data set from another, however many of its scans are used; `fingerprint` tells the scans.
         """
         kind = train[0].origin
+        undersampled = {
+            scan.scan_id: round(scan.sampling.acceleration, 2) for scan in train if scan.undersampled
+        }
         return {
             "name": kind,
             "root": str(self.root),
@@ -75,6 +85,7 @@ class Source:
             "planes": [list(plane) for plane in planes_of(train)],
             "source": f"{kind} {_told_apart(self.scans('train') if 'train' in self.splits else [], validation)}",
             "fingerprint": _told_apart(train, validation),
+            **({"undersampled": undersampled} if undersampled else {}),
         }
 
 
@@ -127,9 +138,9 @@ def evenly(slices: SliceDataset, places: int | None, together: bool) -> Slices:
     return Subset(slices, [index for group in chosen for index in group])
 
 
-def find_source(options: DataOptions) -> Source:
+def find_source(options: TrainConfig) -> Source:
     """The data that the options, or the environment, name; synthetic knees otherwise."""
-    named = options.data or os.environ.get(ROOT_VARIABLE)
+    named, targets = options.data or os.environ.get(ROOT_VARIABLE), options.supervision == "full"
     if named:
         if not Path(named).is_dir():
             flag = "--data" if options.data else ROOT_VARIABLE
@@ -138,7 +149,7 @@ def find_source(options: DataOptions) -> Source:
                     f"{flag} takes a folder, and {named} is a file; python -m mri.reconstruct --input takes it."
                 )
             raise UserError(f"{flag} names {named}, but there is no such folder.")
-        source = Source(Path(named), options.skip_bad, options.plane)
+        source = Source(Path(named), options.skip_bad, options.plane, targets)
         say(f"data: {source.scans((source.splits or ['train'])[0])[0].origin}, in {named}")
         return source
     say(
@@ -149,7 +160,7 @@ def find_source(options: DataOptions) -> Source:
 
     folder = datasets_dir() / f"knees-{'x'.join(map(str, options.knee_shape))}"
     root = ensure(max(options.knees, _present(folder)), folder, shape=options.knee_shape)
-    return Source(root, options.skip_bad, options.plane)
+    return Source(root, options.skip_bad, options.plane, targets)
 
 
 def _present(root: Path) -> int:

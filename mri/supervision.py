@@ -1,7 +1,7 @@
 """Training without ground truth: some of the samples are held back, and the reconstruction has to predict them."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from mri.experiment import Reconstruction
 from mri.losses import FLOOR, misfit
 from mri.models.parts.acquired import acquired_plane, interpolated, resampled
 from mri.models.parts.method import Method
+from mri.sampling import measured
 
 HELD_BACK = (0.2, 0.8)
 """Share of the outermost samples that are held back, drawn anew between these for every slice and step."""
@@ -23,6 +24,11 @@ RESERVED = 0.3
 """The same share for validation, where the samples held back are those of every epoch."""
 WINDOW = 9
 """Side of the square over which densities are averaged: of some dozens of masks alone they would be rough."""
+WINDOW_OF_ONE = 13
+"""The same where there is a single mask: Poisson masks of 208 x 80 points at acceleration 4 come within 11 % of their
+density by it, and nearer than by squares of 7 or 21."""
+SOLID = 7
+"""Side of the squares that a region must hold to count as always sampled, where there is a single mask."""
 COARSE = 0.7
 """Share of the sides of k-space that the coarser problem of every other step has: a rectangle within the ellipse."""
 SMALLEST = 12
@@ -61,9 +67,14 @@ class SelfSupervised(Reconstruction):
         masks: Mapping[str, Tensor],
         reserved: Mapping[str, Tensor],
         densities: Mapping[str, Tensor],
+        acc: float | None = None,
     ) -> None:
-        """By scan, (ky, kz): what was sampled, what of that is for validation, and the density of the sampling."""
+        """By scan, (ky, kz): what was sampled, what of that is for validation, and the density of the sampling.
+
+        `acc` is the acceleration of the scans, where it is not what the options say.
+        """
         super().__init__(model, config, {}, masks)
+        self.acc = config.acc if acc is None else acc
         self.reserved, self.densities = dict(reserved), dict(densities)
 
     def loss(self, batch: Slice) -> Tensor:
@@ -98,6 +109,9 @@ class SelfSupervised(Reconstruction):
         image = self.model(sample(kspace, given), maps, given, batch.echo)
         return {"error": misfit(image, kspace, maps, weighted(mask, reserved, RESERVED, density))}
 
+    def header(self) -> dict[str, Any]:
+        return {**super().header(), "acc": self.acc}
+
     def _of(self, batch: Slice) -> tuple[Tensor, Tensor, Tensor]:
         """Masks, reserved samples and densities of the slices of a batch, (batch, ky, kz) each."""
         names = cast(list[str], batch.scan_id)  # the fields of a batch are those of a slice, stacked
@@ -106,7 +120,9 @@ class SelfSupervised(Reconstruction):
         reserved = torch.stack([self.reserved.get(name, nothing) for name in names])
         density = torch.stack([self.densities[name] for name in names])
         device = batch.kspace.device
-        return mask.to(device), reserved.to(device), density.to(device)
+        # Slices and echoes of a scan that was acquired undersampled need not all be sampled alike.
+        mask = mask.to(device) & measured(batch.kspace)
+        return mask, reserved.to(device) & mask, density.to(device)
 
 
 def acquired(batch: Slice, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -180,6 +196,29 @@ def reserve(masks: Mapping[str, Tensor], densities: Mapping[str, Tensor]) -> dic
             mask & ~split(mask[None], densities[name], (RESERVED, RESERVED), generator=generator)[0][0]
         )
     return found
+
+
+def density_of_one(mask: Tensor) -> Tensor:
+    """The density (ky, kz) that a single mask (ky, kz) was drawn from, as far as its neighbourhoods tell.
+
+    It is 1 in regions without a gap, such as that of calibration, and 0 beyond the outermost samples of both the row
+    and the column.
+    """
+    hit = mask.float()[None]
+    solid = max_pool2d(-max_pool2d(-hit, SOLID, 1, SOLID // 2), SOLID, 1, SOLID // 2)[0] > 0
+    inside = _between(mask, 0) | _between(mask, 1)
+    counted = (inside & ~solid).float()[None]
+    total, count = (
+        avg_pool2d(each, WINDOW_OF_ONE, 1, WINDOW_OF_ONE // 2)[0] for each in (counted * hit, counted)
+    )
+    return torch.where(solid, 1.0, inside * total / count.clamp_min(1e-9))
+
+
+def _between(mask: Tensor, axis: int) -> Tensor:
+    """Which points lie between samples along an axis, themselves included."""
+    before = mask.int().cummax(axis).values
+    after = mask.flip(axis).int().cummax(axis).values.flip(axis)
+    return (before & after).bool()
 
 
 def smoothed(density: Tensor) -> Tensor:

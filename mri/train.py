@@ -6,11 +6,12 @@ from lab.cli import main
 from mri.config import TrainConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lightning.pytorch import Callback
     from torch import Tensor
 
+    from data.scans.scan import Scan
     from lab.plan import Plan
     from mri.experiment import Reconstruction
     from mri.models.parts.method import Method
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 def train(config: TrainConfig) -> dict[str, float]:
     """Train a method for accelerated MRI; without data, on synthetic knees."""
+    import torch
+
     from data.masks.pool import density
     from data.masks.spec import MaskSpec
     from data.scans.slices import SliceDataset, collate
@@ -45,17 +48,21 @@ def train(config: TrainConfig) -> dict[str, float]:
         )
     for plane in planes_of(scans):
         check_plane(plane)
+    complete = [scan for scan in scans if not scan.undersampled]
     for acc in {config.acc, *config.training_accs}:
-        for grid in {scan.acquired_grid for scan in scans}:
+        for grid in {scan.acquired_grid for scan in complete}:
             MaskSpec(config.mask, grid, acc)  # refused before there is a run
     with Run.open(config, source.describe(data.train_scans, data.validation_scans)) as folder:
         planes = planes_of(scans)
         names = ", ".join(scan.scan_id for scan in data.train_scans)
-        accs = ", ".join(f"{acc:g}" for acc in config.training_accs)
+        accs = ", ".join(f"{acc:g}" for acc in accelerations(config, data.train_scans))
         say(f"{config.model}, slices of {words_for(planes)}, acceleration {accs}, training scans: {names}")
-        masks = training_masks(scans, config.training_accs, config.mask, config.masks)
+        if len(complete) < len(scans):
+            say("scans that were acquired undersampled are taken as they are, whatever --acc says")
+        masks = training_masks(complete, config.training_accs, config.mask, config.masks)
         usual = next(scan for scan in scans if scan.matrix_shape[1:] == planes[0])
-        method = build(config.model, planes[0], density(masks[usual.scan_id]), **config.options)
+        seen = masks.get(usual.scan_id, torch.from_numpy(usual.sampling.mask)[None])
+        method = build(config.model, planes[0], density(seen), **config.options)
         assert method.joins_echoes == config.echoes_together  # or batches would not be what the method takes
         if len(planes) > 1 and not method.any_plane:
             raise UserError(
@@ -84,7 +91,10 @@ def train(config: TrainConfig) -> dict[str, float]:
         else:
             weights.save(folder.weights, method, {**header(method, config), "best": best})
             folder.update(status="finished", best=best)
-        say("python -m mri.eval scores the finished runs on the test scans")
+        if len(complete) < len(scans):
+            say(f"python -m mri.reconstruct --weights {folder.weights} --input SCAN reconstructs a scan")
+        else:
+            say("python -m mri.eval scores the finished runs on the test scans")
     return best
 
 
@@ -94,15 +104,27 @@ def supervised(
     """What the method is trained on: fully sampled images, or held-back samples of undersampled scans."""
     from data.masks.pool import density
     from mri.experiment import Reconstruction
-    from mri.sampling import evaluation_masks
-    from mri.supervision import SelfSupervised, reserve, smoothed
+    from mri.sampling import own_masks
+    from mri.supervision import SelfSupervised, density_of_one, reserve, smoothed
 
-    fixed = evaluation_masks(data.validation_scans, config.acc, config.mask)
+    fixed = own_masks(data.validation_scans, config.acc, config.mask)
     if config.supervision == "full":
         return Reconstruction(method, config, masks, fixed)
-    own = evaluation_masks(data.train_scans, config.acc, config.mask)
-    densities = {name: smoothed(density(several)) for name, several in masks.items()}
-    return SelfSupervised(method, config, own | fixed, reserve(fixed, densities), densities)
+    own = own_masks(data.train_scans, config.acc, config.mask) | fixed
+    # Of a scan that was acquired undersampled there is one mask, of any other a pool that its own was drawn like.
+    densities = {
+        name: smoothed(density(masks[name])) if name in masks else density_of_one(mask)
+        for name, mask in own.items()
+    }
+    acc = max(accelerations(config, data.train_scans))
+    return SelfSupervised(method, config, own, reserve(fixed, densities), densities, acc)
+
+
+def accelerations(config: TrainConfig, scans: "Sequence[Scan]") -> list[float]:
+    """Those that a run learns from: what is asked for and, of scans acquired undersampled, their own."""
+    own = {round(scan.sampling.acceleration, 2) for scan in scans if scan.undersampled}
+    asked = set() if all(scan.undersampled for scan in scans) else set(config.training_accs)
+    return sorted(own | asked)
 
 
 def early_stopping(epochs: int) -> "list[Callback]":

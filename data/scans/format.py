@@ -73,13 +73,20 @@ class Format(ABC):
         return self.open(path).matrix_shape[1:]
 
     def load(
-        self, root: Path, split: str, *, plane: Shape | None, count: int | None, skip_bad: bool
+        self,
+        root: Path,
+        split: str,
+        *,
+        plane: Shape | None,
+        count: int | None,
+        skip_bad: bool,
+        targets: bool = True,
     ) -> Selection:
-        """The scans of a split whose slices have the size (None: any); see `select`."""
+        """The scans of a split whose slices have the size (None: any), all with a target if asked; see `select`."""
         files = {path.name: path for path in self.files(root, split)}
         found = select(
             {name: plane and self._plane(path, skip_bad) for name, path in files.items()},
-            lambda name: with_target(self.open(files[name])),
+            lambda name: with_target(self.open(files[name])) if targets else self.open(files[name]),
             wanted=plane,
             count=count,
             skip_bad=skip_bad,
@@ -101,6 +108,6 @@ def with_target(scan: Scan) -> Scan:
     if scan.undersampled:
         raise UserError(
             f"{scan.path} is {scan.sampling}, so it has no target to learn from or to score against; "
-            "python -m mri.reconstruct takes it."
+            "mri.reconstruct takes it, and so does mri.train with --supervision self or zero-shot."
         )
     return scan

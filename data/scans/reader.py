@@ -46,6 +46,7 @@ def load_scans(
     plane: Shape | None = None,
     count: int | None = None,
     skip_bad: bool = False,
+    targets: bool = True,
 ) -> Selection:
     """The scans of a split below `root` (None: the folder that SKM_TEA_ROOT names), of whatever format.
 
@@ -57,7 +58,7 @@ def load_scans(
         raise UserError(f"no data were named; pass --data FOLDER or set {ROOT_VARIABLE}.")
     for form in FORMATS:
         if form.owns_folder(Path(named), split):
-            return form.load(Path(named), split, plane=plane, count=count, skip_bad=skip_bad)
+            return form.load(Path(named), split, plane=plane, count=count, skip_bad=skip_bad, targets=targets)
     layouts = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS[:2])
     others = ", ".join(form.name for form in FORMATS[2:])
     raise UserError(

@@ -9,16 +9,22 @@ import nibabel
 import numpy as np
 import pydicom
 import pytest
+import torch
 from scipy.io import savemat
 
 from data.scans.__main__ import info, show
 from data.scans.reader import load_scans, open_scan
+from data.scans.slices import SliceDataset, collate
 from lab import memory
 from lab.cli import run
 from lab.errors import UserError
-from mri.config import ReconstructConfig
+from mri.config import ReconstructConfig, TrainConfig
 from mri.eval import evaluate
+from mri.models import build
+from mri.predictor import load
 from mri.reconstruct import reconstruct
+from mri.sampling import own_masks
+from mri.supervision import SelfSupervised, density_of_one, reserve
 from mri.train import train
 from mri.volumes import write_volume
 from tests.data import own_files as own
@@ -257,6 +263,85 @@ def test_every_format_is_trained_on_and_evaluated(write, workplace, capsys):
     text = (workplace / "runs/mri/results/acceleration.md").read_text()
     assert "own data, 1 test scan" in text
     assert "msense" in text
+
+
+ONE_STEP = ["--preset", "smoke", "--model", "mcs", "--epochs", "1", "--epoch-steps", "1", "--name", "m"]
+
+
+@pytest.mark.parametrize(
+    "supervision", [["zero-shot", "--scan", "scan1"], ["self"]], ids=lambda words: words[0]
+)
+def test_scans_that_were_acquired_undersampled_are_trained_on_and_reconstructed(
+    supervision, workplace, capsys
+):
+    Path("mine").mkdir()
+    for number in range(3):
+        np.save(f"mine/scan{number}.npy", own.kspace(2, seed=number) * own.lines())
+    words = [*ONE_STEP, "--data", "mine", "--supervision", *supervision]
+    assert run("python -m mri.train", {"": train}, words) == 0
+    out = capsys.readouterr().out
+    assert "acceleration 1.67, training scans" in out
+    assert "taken as they are, whatever --acc says" in out
+    weights = Path("runs/mri/m/weights.safetensors")
+    assert load(weights).header["acc"] == 1.67
+    data = json.loads(Path("runs/mri/m/manifest.json").read_text())["data"]
+    assert set(data["undersampled"].values()) == {1.67}
+    assert not Path("datasets/masks").exists()  # none were simulated
+    words = ["--weights", str(weights), "--input", "mine/scan1.npy", "--out", "out.npy", "--part", "complex"]
+    assert reconstruct_with(*words) == 0
+    assert error(np.load("out.npy")[..., 0]) < 0.5
+    capsys.readouterr()
+    assert run("python -m mri.eval", {"": evaluate}, []) == 2
+    heard = capsys.readouterr()
+    assert "nothing to score against: python -m mri.reconstruct" in heard.out
+    assert "no run is left to score" in heard.err
+
+
+def test_an_undersampled_scan_teaches_what_a_full_one_does_under_the_same_mask(workplace):
+    """Whatever else the full one holds."""
+    mask = own.lines()
+    np.save("full.npy", FULL)
+    np.save("under.npy", FULL * mask)
+    np.save("under_maps.npy", np.stack([own.maps()] * len(FULL)))
+    np.save("full_maps.npy", np.stack([own.maps()] * len(FULL)))
+    sampled, losses = torch.from_numpy(mask), []
+    for name in ("full", "under"):
+        scan = open_scan(f"{name}.npy")
+        assert scan.undersampled == (name == "under")
+        if scan.undersampled:
+            assert torch.equal(own_masks([scan], 2.0, "poisson")[name], sampled)
+        slices = SliceDataset([scan])
+        masks, densities = {name: sampled}, {name: density_of_one(sampled)}
+        config = TrainConfig(model="mcs", supervision="self", options={"iterations": 2})
+        method = build("mcs", PLANE, densities[name], **config.options)
+        trained = SelfSupervised(
+            method, config, masks, reserve({"": sampled}, {"": densities[name]}), densities
+        )
+        torch.manual_seed(1)
+        losses.append(trained.loss(collate([slices[0], slices[1]])))
+    assert torch.equal(*losses)
+
+
+def test_slices_that_are_sampled_differently_are_each_taken_as_they_are(workplace):
+    first, second = own.lines(calibration=8), own.lines()  # that of the middle slice counts as the scan's
+    np.save("scan.npy", np.stack([FULL[0] * first, FULL[1] * second]))
+    np.save("scan_maps.npy", np.stack([own.maps()] * 2))
+    scan = open_scan("scan.npy")
+    sampled = own_masks([scan], 2.0, "poisson")
+    densities = {"scan": density_of_one(sampled["scan"])}
+    config = TrainConfig(model="mcs", supervision="self", options={"iterations": 2})
+    trained = SelfSupervised(build("mcs", PLANE, **config.options), config, sampled, {}, densities)
+    slices = SliceDataset([scan])
+    found = trained._of(collate([slices[0], slices[1]]))[0]
+    assert torch.equal(found, torch.from_numpy(np.stack([first, second])))
+
+
+def test_with_ground_truth_an_undersampled_scan_is_refused(workplace, capsys):
+    Path("mine").mkdir()
+    for number in range(3):
+        np.save(f"mine/scan{number}.npy", FULL * own.lines())
+    assert run("python -m mri.train", {"": train}, [*ONE_STEP, "--data", "mine"]) == 2
+    assert "so does mri.train with --supervision self or zero-shot" in capsys.readouterr().err
 
 
 def test_an_impossible_acceleration_leaves_no_run(knees, workplace, capsys):

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from data.knee.generate import ensure
+from data.masks.pool import MaskPool, density
+from data.masks.spec import MaskSpec
 from data.scans.sense import Sense as SenseOperator
 from data.scans.slices import Slice, SliceDataset, collate
 from lab.errors import UserError
@@ -19,7 +21,7 @@ from mri.predictor import load
 from mri.sampling import evaluation_masks
 from mri.scores import score_runs
 from mri.sources import Source
-from mri.supervision import SelfSupervised, coarser, reserve, smoothed, split
+from mri.supervision import SelfSupervised, coarser, density_of_one, reserve, smoothed, split
 from mri.table import planned
 from mri.train import train
 
@@ -247,6 +249,22 @@ def test_zero_shot_runs_of_two_scans_are_one_row_and_each_reconstructs_its_own(k
 def test_a_scan_is_named_for_zero_shot_and_only_then(options):
     with pytest.raises(UserError, match="go together"):
         TrainConfig(**options)
+
+
+def test_the_density_of_one_mask_is_that_of_its_neighbourhoods():
+    lines = torch.zeros(60, 64, dtype=torch.bool)
+    lines[:, ::4] = True
+    lines[:, 24:40] = True
+    found = density_of_one(lines)
+    assert (found[:, 24:40] == 1).all()
+    assert (found[:, 42:57] - 0.25).abs().max() < 0.08  # a square of 13 holds three lines or four
+    assert (found[:, 61:] == 0).all()  # beyond the last line
+
+    pool = MaskPool(MaskSpec("poisson", (96, 64), 3.0)).training(24)
+    true = smoothed(density(pool))
+    errors = [(density_of_one(mask) / true - 1)[mask & (true < 1)] for mask in pool]
+    assert torch.cat(errors).square().mean().sqrt() < 0.25
+    assert torch.cat(errors).mean().abs() < 0.05
 
 
 def test_a_density_needs_several_masks():

@@ -39,9 +39,16 @@ class SkmTea(Format):
         return split in listed_splits(root) and bool(read_annotations(root, split))
 
     def load(
-        self, root: Path, split: str, *, plane: Shape | None, count: int | None, skip_bad: bool
+        self,
+        root: Path,
+        split: str,
+        *,
+        plane: Shape | None,
+        count: int | None,
+        skip_bad: bool,
+        targets: bool = True,
     ) -> Selection:
-        """The scans that the annotations list with slices of the size (None: any)."""
+        """The scans that the annotations list with slices of the size (None: any); all of them have targets."""
         records = {record.file_name: record for record in read_annotations(root, split)}
         return select(
             {name: record.matrix_shape[1:] for name, record in records.items()},
