@@ -62,7 +62,7 @@ def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> Non
             raise UserError(f"the data of {each.name} were in {root}, which is gone; name it with --data.")
         groups.setdefault((root, each.config["mask"]), []).append(each)
     if not groups:
-        raise UserError("no run is left to score.")
+        raise UserError("no run is left to score; name fully sampled scans with --data.")
     for (root, mask), members in groups.items():
         place = folder / f"{root.name}-{mask}" if len(groups) > 1 else folder
         _report_one(members, root, place, config)

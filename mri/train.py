@@ -61,7 +61,7 @@ def train(config: TrainConfig) -> dict[str, float]:
             say("scans that were acquired undersampled are taken as they are, whatever --acc says")
         masks = training_masks(complete, config.training_accs, config.mask, config.masks)
         usual = next(scan for scan in scans if scan.matrix_shape[1:] == planes[0])
-        seen = masks.get(usual.scan_id, torch.from_numpy(usual.sampling.mask)[None])
+        seen = torch.from_numpy(usual.sampling.mask)[None] if usual.undersampled else masks[usual.scan_id]
         method = build(config.model, planes[0], density(seen), **config.options)
         assert method.joins_echoes == config.echoes_together  # or batches would not be what the method takes
         if len(planes) > 1 and not method.any_plane:
