@@ -10,7 +10,7 @@ import gc
 import json
 import typing
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -118,8 +118,9 @@ def rows(
 ) -> list[Row]:
     """The runs by row, in the order of the registry. `apart` names options that the table shows in columns of its own.
 
-    A label is the model's name and those options in which its rows differ, but for the commonest value of each. Of
-    runs that are equal even in the seed the last one counts.
+    A label is the model's name and those options in which its rows differ, but for the commonest value of each; and
+    those of the model's own options that depart from its default where another model keeps to its own. Of runs that
+    are equal even in the seed the last one counts.
     """
     runs, apart = list(runs), frozenset(apart)
     identities = [_identity(run, config_class) for run in runs]
@@ -132,11 +133,15 @@ def rows(
             say(f"{same[run.seed].name} and {run.name} are equal in every option; the second counts")
         same[run.seed] = run
         of_group[key] = identity
+    departures = {key: _departures(identity, config_class) for key, identity in of_group.items()}
+    # An option in which every row that has it departs tells none of them apart.
+    kept = {option for key, identity in of_group.items() for option in identity.keys() - departures[key]}
     found = []
     for key, by_seed in groups.items():
         model = of_group[key]["model"]
         rivals = [identity for identity in of_group.values() if identity["model"] == model]
-        words = _differences(of_group[key], rivals, defaults(config_class, model), apart)
+        always = departures[key] & kept
+        words = _differences(of_group[key], rivals, defaults(config_class, model), apart, always)
         found.append(Row(", ".join([model, *words]), tuple(by_seed[seed] for seed in sorted(by_seed))))
     order = {name: place for place, name in enumerate(config_class.registry)}
     return sorted(found, key=lambda row: (order.get(row.model, len(order)), row.label))
@@ -151,11 +156,19 @@ def _identity(run: FinishedRun, config_class: type[ExperimentConfig]) -> dict[st
     return identity | {"data": data.get("source", data.get("fingerprint"))}
 
 
+def _departures(identity: Mapping[str, Any], config_class: type[ExperimentConfig]) -> set[str]:
+    """The model's own options that are not what they are by default; a default of None is open to any value."""
+    registry, model = config_class.registry, identity["model"]
+    usual = registry[model].defaults if model in registry else {}
+    return {key for key, default in usual.items() if default is not None and identity.get(key) != default}
+
+
 def _differences(
     mine: Mapping[str, Any],
     rivals: Sequence[Mapping[str, Any]],
     usual: Mapping[str, Any],
     apart: frozenset[str],
+    always: Collection[str],
 ) -> list[str]:
     words = []
     # Where a column has an option's value (a viscosity), its data differs from that of the other columns.
@@ -168,14 +181,14 @@ def _differences(
     for key in dict.fromkeys(key for identity in rivals for key in identity):
         values = [identity.get(key) for identity in (beside if key == "data" else once.values())]
         counts = Counter(map(str, values))
-        if len(counts) == 1 or key in apart:
+        if key in apart or (len(counts) == 1 and key not in always):
             continue
         most = max(counts.values())
         commonest = [value for value in counts if counts[value] == most]
         # Where no value is the commonest the default goes without saying; failing that, none does.
         default = str(usual.get(key))
         unsaid = commonest[0] if len(commonest) == 1 else default if default in commonest else None
-        if str(mine.get(key)) != unsaid:
+        if len(counts) == 1 or str(mine.get(key)) != unsaid:
             words.append(_said(key, mine.get(key)))
     return words
 

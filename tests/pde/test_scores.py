@@ -10,8 +10,9 @@ import yaml
 from scipy.io import savemat
 
 from data.fields.reader import open_fields
+from lab.config import as_plain_dict
 from lab.files import read_json, write_json
-from lab.runs import finished_runs, rows
+from lab.runs import FinishedRun, finished_runs, rows
 from pde.config import EvalConfig, TrainConfig
 from pde.scores import score_runs
 from pde.sources import Split
@@ -65,6 +66,20 @@ def test_runs_that_differ_are_rows_of_their_own(again, make_flow, evaluation, wo
         line.split(",")[-4] for line in (workplace / "runs/pde/results/table.csv").read_text().splitlines()
     ]
     assert seeds == ["seeds", "2", "1", "1", "1"]
+
+
+def test_what_a_model_has_by_choice_is_said_where_others_have_their_own():
+    def labelled(**models: dict[str, Any]) -> list[str]:
+        runs = [
+            FinishedRun(Path(name), as_plain_dict(TrainConfig(model=name, options=options)), {})
+            for name, options in models.items()
+        ]
+        return [row.label for row in rows(runs, TrainConfig)]
+
+    carried = {"transport": True}
+    assert labelled(mno={}, fno=carried) == ["mno", "fno, transport"]
+    assert labelled(mno=carried, ffno={}, fno=carried) == ["mno", "fno, transport", "ffno"]
+    assert labelled(lfno={"width": 8}, fno={"width": 8}) == ["lfno", "fno"]
 
 
 def test_viscosities_are_columns_although_their_data_differs(again, make_flow, workplace):
