@@ -1,6 +1,6 @@
 """Which points of k-space are sampled: a pool of masks for training, one fixed mask per scan for evaluation.
 
-A scan that was acquired undersampled has been sampled already: its mask is where it is not zero.
+A scan that was acquired undersampled has been sampled already: the mask of a slice is where it is not zero.
 """
 
 from collections.abc import Sequence
@@ -50,12 +50,6 @@ def evaluation_masks(scans: Sequence[Scan], acceleration: float, kind: Kind) -> 
         mask = stored[scan.scan_id]
         masks[scan.scan_id] = pad(made[scan.scan_id] if mask is None else mask, scan.matrix_shape[1:])
     return masks
-
-
-def own_masks(scans: Sequence[Scan], acceleration: float, kind: Kind) -> dict[str, Tensor]:
-    """What was sampled of each scan, bool (ky, kz): found in its k-space, or for a fully sampled one its own mask."""
-    found = {scan.scan_id: torch.from_numpy(scan.sampling.mask) for scan in scans if scan.undersampled}
-    return found | evaluation_masks([scan for scan in scans if not scan.undersampled], acceleration, kind)
 
 
 def measured(kspace: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Training without ground truth: some of the samples are held back, and the reconstruction has to predict them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 import torch
@@ -67,15 +67,17 @@ class SelfSupervised(Reconstruction):
         masks: Mapping[str, Tensor],
         reserved: Mapping[str, Tensor],
         densities: Mapping[str, Tensor],
+        validated: Collection[str] = (),
         acc: float | None = None,
     ) -> None:
-        """By scan, (ky, kz): what was sampled, what of that is for validation, and the density of the sampling.
+        """By scan, (ky, kz): what is sampled, what of that is for validation, and the density of the sampling.
 
-        `acc` is the acceleration of the scans, where it is not what the options say.
+        Scans without a mask are taken as they were acquired; `validated` are those of them that validation sees. `acc`
+        is the acceleration of the scans, where it is not what the options say.
         """
         super().__init__(model, config, {}, masks)
         self.acc = config.acc if acc is None else acc
-        self.reserved, self.densities = dict(reserved), dict(densities)
+        self.reserved, self.densities, self.validated = dict(reserved), dict(densities), set(validated)
 
     def loss(self, batch: Slice) -> Tensor:
         mask, reserved, density = self._of(batch)
@@ -94,8 +96,7 @@ class SelfSupervised(Reconstruction):
         region = torch.ones_like(mask)
         if self.model.any_plane and torch.rand(()) < 0.5:
             kspace, maps, mask, density, region = coarser(kspace, maps, mask, density)
-        parts = split(mask[::alike], density[::alike], HELD_BACK, region[::alike])
-        given, weights = (part.repeat_interleave(alike, 0) for part in parts)
+        given, weights = split(mask, density, HELD_BACK, region, alike)
         samples = sample(kspace, given)
         if self.config.noise:
             samples = sample(noisier(samples, given, self.config.noise), given)
@@ -115,14 +116,22 @@ class SelfSupervised(Reconstruction):
     def _of(self, batch: Slice) -> tuple[Tensor, Tensor, Tensor]:
         """Masks, reserved samples and densities of the slices of a batch, (batch, ky, kz) each."""
         names = cast(list[str], batch.scan_id)  # the fields of a batch are those of a slice, stacked
-        mask = torch.stack([self.validation_masks[name] for name in names])
-        nothing = torch.zeros_like(mask[0])
-        reserved = torch.stack([self.reserved.get(name, nothing) for name in names])
-        density = torch.stack([self.densities[name] for name in names])
-        device = batch.kspace.device
-        # Slices and echoes of a scan that was acquired undersampled need not all be sampled alike.
-        mask = mask.to(device) & measured(batch.kspace)
-        return mask, reserved.to(device) & mask, density.to(device)
+        found = [self._sampled(name, kspace) for name, kspace in zip(names, batch.kspace, strict=True)]
+        mask, reserved, density = (torch.stack(several) for several in zip(*found, strict=True))
+        return mask, reserved & mask, density
+
+    def _sampled(self, name: str, kspace: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same of one slice of a scan, with k-space (coils, ky, kz)."""
+        mask = measured(kspace)
+        nothing = torch.zeros_like(mask)
+        if name in self.validation_masks:
+            mine = self.validation_masks[name], self.reserved.get(name, nothing), self.densities[name]
+            simulated, reserved, density = (each.to(mask.device) for each in mine)
+            return simulated & mask, reserved, density
+        # Slices and echoes of a scan that was acquired undersampled need not be sampled alike: each has its own mask.
+        density = density_of_one(mask)
+        seen = {name: mask} if name in self.validated else {}
+        return mask, reserve(seen, {name: density}).get(name, nothing), density
 
 
 def acquired(batch: Slice, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -161,20 +170,25 @@ def split(
     density: Tensor,
     share: tuple[float, float],
     region: Tensor | None = None,
+    alike: int = 1,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Of masks (batch, ky, kz) what is given, and the weights of all samples in the loss: above 1 where held back.
 
     A sample is held back with probability s (1 - density), with s between the two numbers, one for each mask; outside
-    the region always.
+    the region always. For every `alike` consecutive masks the dice fall alike.
 
     >>> mask, density = torch.rand(3, 20, 16) < 0.5, torch.full((20, 16), 0.5)
     >>> given, weights = split(mask, density, (0.2, 0.8))
     >>> torch.equal(given, weights == 1), torch.equal(mask, weights > 0)
     (True, True)
     """
-    shares = torch.empty(len(mask), 1, 1).uniform_(*share, generator=generator).to(density.device)
-    chance = torch.rand(mask.shape, generator=generator).to(density.device)
+    count = len(mask) // alike
+    drawn = (
+        torch.empty(count, 1, 1).uniform_(*share, generator=generator),
+        torch.rand(count, *mask.shape[1:], generator=generator),
+    )
+    shares, chance = (each.repeat_interleave(alike, 0).to(density.device) for each in drawn)
     given = mask & (chance >= shares * (1 - density))
     weights = weighted(mask, mask & ~given, shares, density)
     if region is None:

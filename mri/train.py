@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 def train(config: TrainConfig) -> dict[str, float]:
     """Train a method for accelerated MRI; without data, on synthetic knees."""
-    import torch
-
     from data.masks.pool import density
     from data.masks.spec import MaskSpec
     from data.scans.slices import SliceDataset, collate
@@ -61,8 +59,8 @@ def train(config: TrainConfig) -> dict[str, float]:
             say("scans that were acquired undersampled are taken as they are, whatever --acc says")
         masks = training_masks(complete, config.training_accs, config.mask, config.masks)
         usual = next(scan for scan in scans if scan.matrix_shape[1:] == planes[0])
-        seen = torch.from_numpy(usual.sampling.mask)[None] if usual.undersampled else masks[usual.scan_id]
-        method = build(config.model, planes[0], density(seen), **config.options)
+        seen = None if usual.undersampled else density(masks[usual.scan_id])
+        method = build(config.model, planes[0], seen, **config.options)
         assert method.joins_echoes == config.echoes_together  # or batches would not be what the method takes
         if len(planes) > 1 and not method.any_plane:
             raise UserError(
@@ -104,20 +102,20 @@ def supervised(
     """What the method is trained on: fully sampled images, or held-back samples of undersampled scans."""
     from data.masks.pool import density
     from mri.experiment import Reconstruction
-    from mri.sampling import own_masks
-    from mri.supervision import SelfSupervised, density_of_one, reserve, smoothed
+    from mri.sampling import evaluation_masks
+    from mri.supervision import SelfSupervised, reserve, smoothed
 
-    fixed = own_masks(data.validation_scans, config.acc, config.mask)
+    training, validation = (
+        evaluation_masks([scan for scan in scans if not scan.undersampled], config.acc, config.mask)
+        for scans in (data.train_scans, data.validation_scans)
+    )
     if config.supervision == "full":
-        return Reconstruction(method, config, masks, fixed)
-    own = own_masks(data.train_scans, config.acc, config.mask) | fixed
-    # Of a scan that was acquired undersampled there is one mask, of any other a pool that its own was drawn like.
-    densities = {
-        name: smoothed(density(masks[name])) if name in masks else density_of_one(mask)
-        for name, mask in own.items()
-    }
+        return Reconstruction(method, config, masks, validation)
+    densities = {name: smoothed(density(several)) for name, several in masks.items()}
+    validated = [scan.scan_id for scan in data.validation_scans if scan.undersampled]
     acc = max(accelerations(config, data.train_scans))
-    return SelfSupervised(method, config, own, reserve(fixed, densities), densities, acc)
+    reserved = reserve(validation, densities)
+    return SelfSupervised(method, config, training | validation, reserved, densities, validated, acc)
 
 
 def accelerations(config: TrainConfig, scans: "Sequence[Scan]") -> list[float]:

@@ -20,10 +20,10 @@ from lab.cli import run
 from lab.errors import UserError
 from mri.config import ReconstructConfig, TrainConfig
 from mri.eval import evaluate
+from mri.losses import misfit
 from mri.models import build
 from mri.predictor import load
 from mri.reconstruct import reconstruct
-from mri.sampling import own_masks
 from mri.supervision import SelfSupervised, density_of_one, reserve
 from mri.train import train
 from mri.volumes import write_volume
@@ -297,43 +297,65 @@ def test_scans_that_were_acquired_undersampled_are_trained_on_and_reconstructed(
     assert "no run is left to score" in heard.err
 
 
-def test_an_undersampled_scan_teaches_what_a_full_one_does_under_the_same_mask(workplace):
-    """Whatever else the full one holds."""
-    mask = own.lines()
-    np.save("full.npy", FULL)
-    np.save("under.npy", FULL * mask)
-    np.save("under_maps.npy", np.stack([own.maps()] * len(FULL)))
-    np.save("full_maps.npy", np.stack([own.maps()] * len(FULL)))
-    sampled, losses = torch.from_numpy(mask), []
-    for name in ("full", "under"):
-        scan = open_scan(f"{name}.npy")
-        assert scan.undersampled == (name == "under")
-        if scan.undersampled:
-            assert torch.equal(own_masks([scan], 2.0, "poisson")[name], sampled)
-        slices = SliceDataset([scan])
-        masks, densities = {name: sampled}, {name: density_of_one(sampled)}
+@pytest.mark.parametrize("validated", [True, False])
+def test_an_undersampled_scan_teaches_what_a_full_one_does_under_the_same_mask(validated, workplace):
+    """Whatever else the full one holds, and whether or not validation sees it too."""
+    sampled, found = torch.from_numpy(own.lines()), []
+    density = density_of_one(sampled)
+    for folder, kspace in (("full", FULL), ("under", FULL * own.lines())):
+        Path(folder).mkdir()
+        np.save(f"{folder}/scan.npy", kspace)
+        np.save(f"{folder}/scan_maps.npy", np.stack([own.maps()] * len(FULL)))
+        scan = open_scan(f"{folder}/scan.npy")
+        assert scan.undersampled == (folder == "under")
+        masks, densities = ({}, {}) if scan.undersampled else ({"scan": sampled}, {"scan": density})
         config = TrainConfig(model="mcs", supervision="self", options={"iterations": 2})
-        method = build("mcs", PLANE, densities[name], **config.options)
         trained = SelfSupervised(
-            method, config, masks, reserve({"": sampled}, {"": densities[name]}), densities
+            build("mcs", PLANE, **config.options),
+            config,
+            masks,
+            reserve(masks, densities) if validated else {},
+            densities,
+            ["scan"] if scan.undersampled and validated else [],
         )
+        slices = SliceDataset([scan])
+        batch = collate([slices[0], slices[1]])
         torch.manual_seed(1)
-        losses.append(trained.loss(collate([slices[0], slices[1]])))
-    assert torch.equal(*losses)
+        found.append((trained.loss(batch), *trained.scores(batch)["error"]))
+        assert trained._of(batch)[1].any() == validated
+    assert found[0] == found[1]
 
 
-def test_slices_that_are_sampled_differently_are_each_taken_as_they_are(workplace):
-    first, second = own.lines(calibration=8), own.lines()  # that of the middle slice counts as the scan's
-    np.save("scan.npy", np.stack([FULL[0] * first, FULL[1] * second]))
+@pytest.mark.parametrize("joint", [False, True])
+def test_slices_and_echoes_that_are_sampled_differently_are_each_taken_as_they_are(
+    joint, workplace, monkeypatch
+):
+    """Nothing that was sampled is left out, and nothing else counts as sampled."""
+    sampled = np.random.default_rng(0).random((2, 2, 1, *PLANE)) < 0.3  # (slice, echo, coil, ky, kz)
+    sampled[..., 20:28, 16:24] = True
+    np.save("scan.npy", FULL[:, None] * sampled)
     np.save("scan_maps.npy", np.stack([own.maps()] * 2))
-    scan = open_scan("scan.npy")
-    sampled = own_masks([scan], 2.0, "poisson")
-    densities = {"scan": density_of_one(sampled["scan"])}
-    config = TrainConfig(model="mcs", supervision="self", options={"iterations": 2})
-    trained = SelfSupervised(build("mcs", PLANE, **config.options), config, sampled, {}, densities)
-    slices = SliceDataset([scan])
-    found = trained._of(collate([slices[0], slices[1]]))[0]
-    assert torch.equal(found, torch.from_numpy(np.stack([first, second])))
+    config = TrainConfig(model="mcs", supervision="self", options={"iterations": 2, "joint_echoes": joint})
+    method = build("mcs", PLANE, **config.options)
+    trained = SelfSupervised(method, config, {}, {}, {}, ["scan"])
+    compared = []
+
+    def watched(image, kspace, maps, weights):
+        compared.append(torch.equal(weights > 0, (kspace != 0).any(1)))
+        return misfit(image, kspace, maps, weights)
+
+    slices = SliceDataset([open_scan("scan.npy")])
+    batch = collate([slices[index] for index in range(4)])
+    masks, reserved, density = trained._of(batch)
+    assert torch.equal(masks, torch.from_numpy(sampled[:, :, 0].reshape(4, *PLANE)))
+    assert (density[masks] > 0.1).all()
+    assert not (reserved & ~masks).any()
+    monkeypatch.setattr("mri.supervision.misfit", watched)
+    trained.validated.clear()  # then there is nothing that is not trained on
+    for _ in range(6):  # some of them coarser
+        trained.loss(batch)
+    trained.scores(batch)
+    assert compared == [True] * 7
 
 
 def test_with_ground_truth_an_undersampled_scan_is_refused(workplace, capsys):

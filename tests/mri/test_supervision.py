@@ -94,6 +94,15 @@ def test_all_that_was_sampled_counts_and_only_what_can_be_missing_is_held_back()
     assert 0.35 < shares.max() < 0.5
 
 
+def test_what_is_split_alike_keeps_its_own_samples():
+    mask = torch.rand(6, 32, 24) < 0.5
+    given, weights = split(mask, DENSITY, (0.2, 0.8), alike=2)
+    assert torch.equal(weights > 0, mask)
+    both = mask[::2] & mask[1::2]
+    assert torch.equal(given[::2] & both, given[1::2] & both)
+    assert not torch.equal(given[0] & both[1], given[2] & both[0])
+
+
 @pytest.mark.parametrize("share", [(0.3, 0.3), (0.2, 0.8)])
 def test_samples_stand_for_the_whole_of_kspace_given_or_not(share):
     """E w = 1 at every point; and E (w | not given) = 1, so that what depends on the given samples may be averaged."""
@@ -123,9 +132,9 @@ def test_the_loss_estimates_the_squared_error_against_full_sampling(problem):
 def test_zero_shot_weights_know_that_reserved_samples_are_missing(batch, masks, monkeypatch):
     reserved, seen = reserve(masks, dict.fromkeys(masks, DENSITY)), []
 
-    def watched(mask, density, share, region):
+    def watched(mask, density, *others):
         seen.append(density.unique().tolist())
-        return split(mask, density, share, region)
+        return split(mask, density, *others)
 
     monkeypatch.setattr("mri.supervision.split", watched)
     for each in ({}, reserved):
