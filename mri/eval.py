@@ -49,15 +49,19 @@ def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> Non
 
     keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
+    if config.data is not None and not config.data.is_dir():
+        raise UserError(f"--data names {config.data}, but there is no such folder.")
     groups: dict[tuple[Path, str], list[FinishedRun]] = {}
     for each in runs:
-        if "undersampled" in each.manifest["data"] and config.data is None:
+        root = Path(config.data or each.manifest["data"]["root"])
+        if "undersampled" in each.manifest["data"] and not _can_be_scored(each, root, config):
+            own = each.config.get("scan")
+            wanted = f"scan {own} among the {config.split} scans" if own else f"{config.split} scan"
             say(
-                f"{each.name} learned from scans that were acquired undersampled, which there is nothing to score "
-                f"against: python -m mri.reconstruct --weights {each.weights}, or --data with fully sampled scans"
+                f"{each.name} learned from scans that were acquired undersampled, and {root} has no fully sampled "
+                f"{wanted} to score it on: python -m mri.reconstruct --weights {each.weights} reconstructs a scan"
             )
             continue
-        root = Path(config.data or each.manifest["data"]["root"])
         if not root.is_dir():
             raise UserError(f"the data of {each.name} were in {root}, which is gone; name it with --data.")
         groups.setdefault((root, each.config["mask"]), []).append(each)
@@ -66,6 +70,17 @@ def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> Non
     for (root, mask), members in groups.items():
         place = folder / f"{root.name}-{mask}" if len(groups) > 1 else folder
         _report_one(members, root, place, config)
+
+
+def _can_be_scored(run: FinishedRun, root: Path, config: EvalConfig) -> bool:
+    """Whether there are scans with a target below `root`, for a run of --supervision zero-shot its own."""
+    from data.scans.reader import load_scans
+
+    try:
+        scans = load_scans(root, config.split, plane=config.plane, skip_bad=True).scans
+    except UserError:
+        return False
+    return run.config.get("scan") in (None, *(scan.scan_id for scan in scans))
 
 
 def _report_one(runs: Sequence[FinishedRun], root: Path, folder: Path, config: EvalConfig) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from data.masks.spec import Kind
+from data.masks.spec import LOWEST_ACCELERATION, Kind
 from data.scans.scan import Scan
 from lab.console import say
 from lab.files import content_hash, kept
@@ -111,6 +111,7 @@ def score_runs(
     A run is scored at the accelerations it was trained on, or at `accs`, where rows say what they were trained on if
     that differs; one of --supervision zero-shot on its own scan alone, and such runs of several scans make one row.
     """
+    runs = [as_trained(run) for run in runs]
     apart = ("num_train", "scan") if accs else ("acc", "num_train", "scan")
     trained = rows((run for run in runs if run.model != BASELINE), TrainConfig, apart=apart)
     accelerations = sorted({acc for run in runs for acc in accs or scored_at(run)})
@@ -151,6 +152,15 @@ def _concerned(row: Row, scans: Sequence[Scan]) -> list[Scan]:
 
 def _slices(scans: Sequence[Scan]) -> int:
     return sum(scan.num_slices * scan.num_echoes for scan in scans)
+
+
+def as_trained(run: FinishedRun) -> FinishedRun:
+    """The run with the acceleration of its scans for --acc, which had no say where they were acquired undersampled."""
+    data = run.manifest["data"]
+    own = data.get("undersampled", {})
+    if not own or len(own) < len(data["train"]):
+        return run
+    return replace(run, config={**run.config, "acc": max(LOWEST_ACCELERATION, *own.values())})
 
 
 def scored_at(run: FinishedRun) -> list[float]:
