@@ -1,5 +1,6 @@
 """Own scans through the commands: reconstructed by classical methods, trained on, evaluated, in every format."""
 
+import csv
 import json
 import re
 import shlex
@@ -293,8 +294,29 @@ def test_scans_that_were_acquired_undersampled_are_trained_on_and_reconstructed(
     capsys.readouterr()
     assert run("python -m mri.eval", {"": evaluate}, []) == 2
     heard = capsys.readouterr()
-    assert "nothing to score against: python -m mri.reconstruct" in heard.out
-    assert "no run is left to score" in heard.err
+    assert "mine has no fully sampled" in heard.out
+    assert f"python -m mri.reconstruct --weights {weights}" in heard.out
+    assert "no run is left to score; name fully sampled scans with --data" in heard.err
+
+
+def test_what_undersampled_scans_taught_is_scored_on_full_ones_at_their_acceleration(workplace, capsys):
+    """Whether these are in the same folder or in another."""
+    for number, split in enumerate(("train", "val", "test")):
+        for root, sampled in (("mine", own.lines() | (split == "test")), ("full", True)):
+            Path(root, split).mkdir(parents=True)
+            np.save(f"{root}/{split}/scan{number}.npy", own.kspace(2, seed=number) * sampled)
+    zero_shot = ["--supervision", "zero-shot", "--scan", "scan0", "--name", "z"]
+    for words in (["--supervision", "self"], zero_shot):
+        assert run("python -m mri.train", {"": train}, [*ONE_STEP, "--data", "mine", *words]) == 0
+    for words in ([], ["--data", "full"]):
+        capsys.readouterr()
+        assert run("python -m mri.eval", {"": evaluate}, ["--figures", "false", *words]) == 0
+        assert "z learned from scans that were acquired undersampled" in capsys.readouterr().out
+        with Path("runs/mri/results/acceleration.csv").open() as file:
+            rows = [(row["acc"], row["method"]) for row in csv.DictReader(file)]
+        assert rows == [("1.67", "sense"), ("1.67", "mcs")]
+    assert run("python -m mri.eval", {"": evaluate}, ["--data", "nowhere"]) == 2
+    assert "--data names nowhere, but there is no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("validated", [True, False])
