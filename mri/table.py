@@ -1,6 +1,8 @@
 """`python -m mri.table`: train what both tables of the paper need, then make them."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from lab.cli import main
@@ -20,6 +22,8 @@ def table(config: TableConfig) -> None:
     wanted = list(planned(config))
     if not wanted:
         raise UserError(f"there is nothing to train for --models {','.join(config.models)}; add another.")
+    if config.supervision != "full":
+        _require_targets(config, wanted)
     runs = train_missing(wanted, train)
     folder = runs_dir() / TrainConfig.app / f"{config.prefix}-results"
     report(runs, folder, EvalConfig(threads=config.threads))
@@ -50,6 +54,27 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
             if not MODELS[model].learned:
                 chosen |= {"supervision": "full", "scan": None}  # they are tuned on fully sampled images
             yield run_of_table(config, TrainConfig, model, options, **chosen)
+
+
+def _require_targets(config: TableConfig, wanted: Sequence[TrainConfig]) -> None:
+    """Refuse scans that nothing can be scored on, or classical methods tuned on, before anything is trained.
+
+    Training alone does without fully sampled scans.
+    """
+    from data.scans.reader import load_scans
+    from data.scans.skm_tea.format import ROOT_VARIABLE
+
+    named = config.data or os.environ.get(ROOT_VARIABLE)
+    if not named or not Path(named).is_dir():
+        return  # synthetic knees are fully sampled, and training refuses a folder that is not there
+    tested = {scan.scan_id for scan in load_scans(named, "test", plane=config.plane, skip_bad=True).scans}
+    if config.scan is not None and config.scan not in tested:
+        raise UserError(
+            f"a table scores {config.scan}, but the fully sampled test scans in {named} are "
+            f"{', '.join(sorted(tested))}; name one of them with --scan, or use mri.train and mri.reconstruct."
+        )
+    if any(each.supervision == "full" for each in wanted):
+        load_scans(named, "train", plane=config.plane, count=config.num_train, skip_bad=config.skip_bad)
 
 
 def own_preset(config: TableConfig, model: str, usual: Mapping[str, Any]) -> dict[str, Any]:

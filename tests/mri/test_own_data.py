@@ -26,6 +26,7 @@ from mri.models import build
 from mri.predictor import load
 from mri.reconstruct import reconstruct
 from mri.supervision import SelfSupervised, density_of_one, reserve
+from mri.table import table
 from mri.train import train
 from mri.volumes import write_volume
 from tests.data import own_files as own
@@ -378,6 +379,32 @@ def test_slices_and_echoes_that_are_sampled_differently_are_each_taken_as_they_a
         trained.loss(batch)
     trained.scores(batch)
     assert compared == [True] * 7
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--data", "mine"], "of 1 listed only 0 can be used. scan2: .* no target to learn from or to score"),
+        (
+            ["--data", "half", "--models", "mcs,cg-sense"],
+            "scan0.npy is undersampled, .* no target to learn from",
+        ),
+        (
+            ["--data", "half", "--supervision", "zero-shot", "--scan", "scan0"],
+            "test scans in half are scan2; ",
+        ),
+    ],
+    ids=["nothing to score", "nothing to tune on", "another scan"],
+)
+def test_a_table_that_cannot_be_made_is_refused_before_training(words, message, workplace, capsys):
+    for number in range(3):
+        for root in ("mine", "half"):
+            Path(root).mkdir(exist_ok=True)
+            np.save(f"{root}/scan{number}.npy", FULL * (own.lines() | (root == "half" and number == 2)))
+    usual = ["--preset", "smoke", "--models", "mcs", "--supervision", "self", "--few-shot", "[1]"]
+    assert run("python -m mri.table", {"": table}, [*usual, *words]) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not Path("runs").exists()
 
 
 def test_with_ground_truth_an_undersampled_scan_is_refused(workplace, capsys):
