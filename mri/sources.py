@@ -146,7 +146,8 @@ def find_source(options: TrainConfig) -> Source:
             flag = "--data" if options.data else ROOT_VARIABLE
             if Path(named).is_file():
                 raise UserError(
-                    f"{flag} takes a folder, and {named} is a file; python -m mri.reconstruct --input takes it."
+                    f"{flag} takes a folder, and {named} is a file; name its folder, {Path(named).parent}, or give the "
+                    "file to python -m mri.reconstruct --input."
                 )
             raise UserError(f"{flag} names {named}, but there is no such folder.")
         source = Source(Path(named), options.skip_bad, options.plane, targets)

@@ -274,13 +274,20 @@ ONE_STEP = ["--preset", "smoke", "--model", "mcs", "--epochs", "1", "--epoch-ste
     "supervision", [["zero-shot", "--scan", "scan1"], ["self"]], ids=lambda words: words[0]
 )
 def test_scans_that_were_acquired_undersampled_are_trained_on_and_reconstructed(
-    supervision, workplace, capsys
+    supervision, workplace, monkeypatch, capsys
 ):
+    monkeypatch.setenv("MONARCH_DATA", "cache")
     Path("mine").mkdir()
     for number in range(3):
         np.save(f"mine/scan{number}.npy", own.kspace(2, seed=number) * own.lines())
     words = [*ONE_STEP, "--data", "mine", "--supervision", *supervision]
+    assert run("python -m mri.train", {"": train}, [*words, "--data", "mine/scan1.npy"]) == 2
+    assert (
+        "is a file; name its folder, mine, or give the file to python -m mri.reconstruct"
+        in capsys.readouterr().err
+    )
     assert run("python -m mri.train", {"": train}, words) == 0
+    assert Path("cache/statistics").exists()
     out = capsys.readouterr().out
     assert "acceleration 1.67, training scans" in out
     assert "taken as they are, whatever --acc says" in out
@@ -288,7 +295,7 @@ def test_scans_that_were_acquired_undersampled_are_trained_on_and_reconstructed(
     assert load(weights).header["acc"] == 1.67
     data = json.loads(Path("runs/mri/m/manifest.json").read_text())["data"]
     assert set(data["undersampled"].values()) == {1.67}
-    assert not Path("datasets/masks").exists()  # none were simulated
+    assert not Path("cache/masks").exists()  # none were simulated
     words = ["--weights", str(weights), "--input", "mine/scan1.npy", "--out", "out.npy", "--part", "complex"]
     assert reconstruct_with(*words) == 0
     assert error(np.load("out.npy")[..., 0]) < 0.5
