@@ -52,6 +52,11 @@ def evaluation_masks(scans: Sequence[Scan], acceleration: float, kind: Kind) -> 
     return masks
 
 
+def own_accelerations(scans: Sequence[Scan]) -> dict[str, float]:
+    """Those of the scans that were acquired undersampled, by scan."""
+    return {scan.scan_id: round(scan.sampling.acceleration, 2) for scan in scans if scan.undersampled}
+
+
 def measured(kspace: Tensor) -> Tensor:
     """Where an undersampled scan (coils, ky, kz) was sampled: wherever any coil is not zero."""
     return (kspace != 0).any(-3)

@@ -23,6 +23,7 @@ from lab.errors import UserError, nearest
 from lab.files import fingerprint
 from lab.paths import datasets_dir
 from mri.config import TrainConfig
+from mri.sampling import own_accelerations
 
 
 @dataclass
@@ -74,9 +75,7 @@ class Source:
         `source` tells one data set from another, however many of its scans are used; `fingerprint` tells the scans.
         """
         kind = train[0].origin
-        undersampled = {
-            scan.scan_id: round(scan.sampling.acceleration, 2) for scan in train if scan.undersampled
-        }
+        undersampled = own_accelerations(train)
         return {
             "name": kind,
             "root": str(self.root),

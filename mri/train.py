@@ -120,9 +120,11 @@ def supervised(
 
 def accelerations(config: TrainConfig, scans: "Sequence[Scan]") -> list[float]:
     """Those that a run learns from: what is asked for and, of scans acquired undersampled, their own."""
-    own = {round(scan.sampling.acceleration, 2) for scan in scans if scan.undersampled}
-    asked = set() if all(scan.undersampled for scan in scans) else set(config.training_accs)
-    return sorted(own | asked)
+    from mri.sampling import own_accelerations
+
+    own = own_accelerations(scans)
+    asked = config.training_accs if len(own) < len(scans) else []
+    return sorted({*own.values(), *asked})
 
 
 def early_stopping(epochs: int) -> "list[Callback]":
