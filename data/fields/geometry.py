@@ -184,10 +184,16 @@ class Box(Geometry):
 
 
 def _every(stride: int, points: "Tensor", bounded: bool) -> slice | None:
-    """Every k-th point of an axis. Walls that are among the points stay; else the middles of wider cells do."""
-    on_walls = bounded and abs(float(points[0])) < 1e-6 and abs(float(points[-1]) - 1) < 1e-6
-    middles = bounded and not on_walls
-    if (len(points) - on_walls) % stride or (middles and stride % 2 == 0):
+    """Every k-th point of an axis. Walls that are among the points stay; else the middles of wider cells do.
+
+    Points that are neither, such as the inner ones of finite differences, are not thinned.
+    """
+    n, first, last = len(points), float(points[0]), 1 - float(points[-1])  # distances from the walls
+    on_walls = bounded and max(abs(first), abs(last)) < 1e-6
+    middles = bounded and max(abs(first - 0.5 / n), abs(last - 0.5 / n)) < 1e-6
+    if bounded and not on_walls and not middles:
+        return slice(None) if stride == 1 else None
+    if (n - on_walls) % stride or (middles and stride % 2 == 0):
         return None
     return slice(stride // 2 if middles else 0, None, stride)
 

@@ -82,6 +82,12 @@ def test_walls_that_are_among_the_points_stay_there() -> None:
         grid.every(8)
 
 
+def test_points_that_are_neither_on_walls_nor_in_the_middles_of_cells_are_not_thinned() -> None:
+    points = torch.arange(1, 16, dtype=torch.float64) / 16
+    assert Grid(WALLS, points, points).coarser == {15: 1}
+    assert Grid(CHANNEL, *CHANNEL.coordinates(15, 15)).coarser == {15: 1, 5: 3, 3: 5, 1: 15}
+
+
 def test_coarser_grids_are_all_those_of_the_kind() -> None:
     assert Grid.of(TORUS, 12, 24).coarser == {12: 1, 6: 2, 4: 3, 3: 4, 2: 6, 1: 12}
     assert Grid.of(WALLS, 12, 24).coarser == {12: 1, 4: 3}
