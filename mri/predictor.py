@@ -40,8 +40,9 @@ class Predictor:
     ) -> Complex:
         """The volumes (echoes, slices, ky, kz) of a scan, in the units of the target; all its slices, or some.
 
-        `mask` is bool (ky, kz); None takes the k-space as it is, sampled where it is not zero. `advance` is told how
-        many images have been made since it was last called.
+        `mask` is bool (ky, kz), of a scan that was acquired undersampled what to take of its samples; None takes the
+        k-space as it is, sampled where it is not zero. `advance` is told how many images have been made since it was
+        last called.
         """
         (ky, kz), plane = self.method.plane, scan.matrix_shape[1:]
         if (ky, kz) != tuple(plane) and not self.method.any_plane:
@@ -60,6 +61,7 @@ class Predictor:
                 kspace = torch.stack([one[0] for one in read]).to(self.device) / scan.scale
                 maps = torch.stack([one[1] for one in read]).to(self.device)
                 masks = measured(kspace) if mask is None else mask.to(self.device).expand(len(read), -1, -1)
+                masks = masks & measured(kspace) if scan.undersampled else masks
                 numbers = torch.tensor(echoes, device=self.device).repeat(len(places))
                 images = self.method(sample(kspace, masks), maps, masks, numbers) * scan.scale
                 made = images.unflatten(0, (len(places), len(echoes))).transpose(0, 1)

@@ -107,8 +107,11 @@ def half_width(
     advance: Callable[[int], None] = lambda images: None,
 ) -> tuple[Real, float]:
     """Half-widths (slices, ky, kz, echoes) with the factor kept in `folder`, and the acceleration it was chosen for."""
-    mask = measured(scan.read(scan.num_slices // 2, 0)[0]) if mask is None else mask
-    acceleration = scan.acquired_grid[0] * scan.acquired_grid[1] / max(int(mask.sum()), 1)
+    if scan.undersampled:  # slice by slice, as each was sampled
+        mask, acceleration = torch.ones(scan.matrix_shape[1:], dtype=torch.bool), scan.sampling.acceleration
+    else:
+        mask = measured(scan.read(scan.num_slices // 2, 0)[0]) if mask is None else mask
+        acceleration = scan.acquired_grid[0] * scan.acquired_grid[1] / max(int(mask.sum()), 1)
     factor, nearest = kept_factor(folder, acceleration)
     return factor * np.moveaxis(spread(predictor, scan, mask, advance=advance), 0, -1), nearest
 

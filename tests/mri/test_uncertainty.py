@@ -1,5 +1,7 @@
 """Uncertainty from parts of the samples, its calibration and coverage."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,8 @@ from mri.reconstruct import reconstruct
 from mri.sampling import evaluation_masks
 from mri.sources import Source
 from mri.train import train
-from mri.uncertainty import LEVEL, PARTS, keep, kept_factor, parts, ratios, spread
+from mri.uncertainty import LEVEL, PARTS, half_width, keep, kept_factor, parts, ratios, spread
+from tests.data import own_files as own
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,21 @@ def test_spread_of_a_linear_reconstruction_is_its_jackknife(knees):
     variance = (PARTS - 1) / PARTS * ((images - images.mean(0)) ** 2).sum(0)
     middle = variance[14:19, 10:15].mean() ** 0.5  # the window of 5 x 5 around (16, 12)
     assert found[0, 16, 12] == pytest.approx(middle, rel=1e-3)
+
+
+def test_slices_that_were_sampled_differently_each_lose_parts_of_their_own_samples(workplace):
+    """Whatever the middle slice has: that of a scan is another when its slices are stacked the other way round."""
+    sampled = np.random.default_rng(0).random((2, 1, *own.PLANE)) < 0.3
+    sampled[..., 20:28, 16:24] = True
+    keep(Path(), 2.0, 1.0, [])
+    found = []
+    for folder, order in (("one", [0, 1]), ("other", [1, 0])):
+        Path(folder).mkdir()
+        np.save(f"{folder}/scan.npy", (own.kspace(2) * sampled)[order])
+        np.save(f"{folder}/scan_maps.npy", np.stack([own.maps()] * 2))
+        scan = open_scan(f"{folder}/scan.npy")
+        found.append(half_width(Predictor(Sense(own.PLANE)), scan, None, Path())[0][order])
+    assert np.allclose(*found, rtol=1e-3)
 
 
 def test_ratios_count_the_anatomy_alone():
