@@ -298,7 +298,7 @@ def test_scans_that_were_acquired_undersampled_are_trained_on_and_reconstructed(
     assert not Path("cache/masks").exists()  # none were simulated
     words = ["--weights", str(weights), "--input", "mine/scan1.npy", "--out", "out.npy", "--part", "complex"]
     assert reconstruct_with(*words) == 0
-    assert error(np.load("out.npy")[..., 0]) < 0.5
+    assert error(np.load("out.npy")[..., 0]) < 0.02  # half of what zero-filled SENSE leaves
     capsys.readouterr()
     assert run("python -m mri.eval", {"": evaluate}, []) == 2
     heard = capsys.readouterr()
