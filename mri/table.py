@@ -73,8 +73,13 @@ def _require_targets(config: TableConfig, wanted: Sequence[TrainConfig]) -> None
             f"a table scores {config.scan}, but the fully sampled test scans in {named} are "
             f"{', '.join(sorted(tested))}; name one of them with --scan, or use mri.train and mri.reconstruct."
         )
-    if any(each.supervision == "full" for each in wanted):
-        load_scans(named, "train", plane=config.plane, count=config.num_train, skip_bad=config.skip_bad)
+    if tuned := list(dict.fromkeys(each.model for each in wanted if each.supervision == "full")):
+        try:
+            load_scans(named, "train", plane=config.plane, count=config.num_train, skip_bad=config.skip_bad)
+        except UserError as error:
+            raise UserError(
+                f"--models {','.join(tuned)} need fully sampled training scans to be tuned on; leave them out. {error}"
+            ) from error
 
 
 def own_preset(config: TableConfig, model: str, usual: Mapping[str, Any]) -> dict[str, Any]:

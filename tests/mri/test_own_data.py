@@ -394,7 +394,7 @@ def test_slices_and_echoes_that_are_sampled_differently_are_each_taken_as_they_a
         (["--data", "mine"], "of 1 listed only 0 can be used. scan2: .* no target to learn from or to score"),
         (
             ["--data", "half", "--models", "mcs,cg-sense"],
-            "scan0.npy is undersampled, .* no target to learn from",
+            "--models cg-sense need fully sampled .* leave them out. half/scan0.npy is undersampled",
         ),
         (
             ["--data", "half", "--supervision", "zero-shot", "--scan", "scan0"],
