@@ -364,8 +364,11 @@ def test_reversed_lines_navigators_and_partial_echoes(tmp_path: Path) -> None:
         cut.idx.kspace_encode_step_1, cut.center_sample = line.idx.kspace_encode_step_1, 28  # type: ignore[attr-defined]
         short.append(cut)
     own.write_mrd(tmp_path / "b.h5", own.xml(*PLANE, 1), short)
-    found, whole = open_scan(tmp_path / "b.h5").kspace(1), FULL[1]
+    scan = open_scan(tmp_path / "b.h5")
+    found, whole = scan.kspace(1), FULL[1]
     assert np.linalg.norm((found - whole)[:, 12:]) < 0.1 * np.linalg.norm(whole[:, 12:])
+    assert not found[:, :10].any()  # what was not measured does not count as sampled
+    np.testing.assert_array_equal(scan.sampling.mask.all(1), np.arange(48) >= 10)
 
 
 def test_geometry_of_the_lines_becomes_the_affine(tmp_path: Path) -> None:
@@ -383,6 +386,35 @@ def test_geometry_of_the_lines_becomes_the_affine(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         open_scan(scan.path).affine[:3, :3], [[-5, 0, 0], [0, 0, -1], [0, 1, 0]], atol=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("places", "order", "apart"),
+    [
+        ((0, 2, 1), (0, 2, 1), 5),  # interleaved: counters follow the acquisition
+        ((2, 0, 1), (1, 2, 0), 5),
+        ((2, 1, 0), (0, 1, 2), 5),  # from head to foot is an order too
+        ((0, 0, 0), (0, 1, 2), 4),  # the lines do not say where they lie: the header's thickness
+    ],
+)
+def test_slices_lie_in_the_order_of_their_positions(
+    places: tuple[int, ...], order: tuple[int, ...], apart: float, tmp_path: Path
+) -> None:
+    few = own.kspace(3, SMALL)
+    lines = mrd_lines(few)
+    for line in lines:
+        line.position[2] = 5 * places[line.idx.slice]  # type: ignore[attr-defined]
+    scan = open_scan(own.write_mrd(tmp_path / "a.h5", own.xml(*SMALL, 1), lines))
+    assert scan.voxel_spacing[0] == apart
+    for index, counter in enumerate(order):
+        torch.testing.assert_close(
+            own.tensor(scan.kspace(index)), own.tensor(few[counter]), rtol=1e-4, atol=1e-5
+        )
+        if any(places):
+            np.testing.assert_allclose(
+                scan.affine @ [index, 8, 6, 1], [0, 0, 5 * places[counter], 1], atol=1e-5
+            )
+    assert np.linalg.det(scan.affine) != 0
 
 
 # ---------------------------------------------------------------- mistakes

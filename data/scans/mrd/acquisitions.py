@@ -1,6 +1,6 @@
 """The acquisitions of an ISMRMRD file: which lines there are, where each belongs, and their samples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -100,17 +100,29 @@ class Acquisitions:
         apart = self.flagged(CALIBRATION) & ~self.flagged(BOTH) & (self.heads["encoding_space_ref"] == 0)
         if self.header.calibration_mode == "embedded" or not apart.any():
             return np.flatnonzero(np.zeros(len(apart), bool))
-        return np.flatnonzero(apart | self.flagged(BOTH))
+        return np.flatnonzero((apart | self.flagged(BOTH)) & np.isin(self.heads["idx"]["slice"], self.slices))
 
     @cached_property
     def slices(self) -> list[int]:
-        """Slice counters of the image, in order."""
+        """Slice counters of the image, in the order in which the slices lie: interleaved scans may count otherwise."""
         found = np.unique(self.counter("slice", self.imaging)).tolist()
         if len(found) > 1 and self.header.encoded.matrix[2] > 1:
             raise UserError(
                 f"{self.path} has {len(found)} slabs of a 3-D scan; write each to a file of its own."
             )
-        return [int(each) for each in found]
+        places = self.positions(found)
+        along = (places - places[0]) @ np.asarray(self.heads["slice_dir"][self.imaging[0]], float)
+        in_order = len(set(np.sign(np.diff(along)))) == 1
+        if in_order or len(np.unique(along.round(3))) < len(along):  # positions that coincide say nothing
+            return found
+        say(f"{self.path.name}: its slices are put in the order of their positions, not of their counters")
+        return [found[at] for at in np.argsort(along)]
+
+    def positions(self, slices: Sequence[int]) -> NDArray[np.float64]:
+        """Where the middle of each of these slices, or of the slab, lies."""
+        counters = self.counter("slice", self.imaging)
+        firsts = [self.imaging[np.argmax(counters == value)] for value in slices]
+        return np.asarray(self.heads["position"][firsts], float)
 
     @cached_property
     def frames(self) -> tuple[str, list[int]]:

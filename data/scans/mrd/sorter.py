@@ -17,8 +17,11 @@ from data.scans.own.store import Complex, file_key, kept
 from data.scans.sense import centre, fftc, ifftc
 from lab.console import say
 from lab.errors import UserError
+from lab.files import fingerprint
 from lab.progress import Progress
 
+VERSION = 2
+"""Of what the lines become; one higher, and every file is sorted again."""
 TO_RIGHT_FRONT_HEAD = np.array([-1.0, -1.0, 1.0])
 """ISMRMRD's coordinates run towards left, back and head."""
 
@@ -54,6 +57,7 @@ class Sorter:
             calibration=calibration,
             affine=None if notes.orientation else self.affine(spacing),
             three_dimensional=self.three_dimensional,
+            version=VERSION,
         )
 
     def _kept(self, name: str, chosen: Lines, echoes: int) -> Mapped:
@@ -61,14 +65,16 @@ class Sorter:
         slices = self.readout if self.three_dimensional else len(self.lines.slices)
         memory = 8 * coils * (6 * AT_ONCE * self.width + 4 * self.plane[0] * self.plane[1])
         shape = (slices, echoes, coils, *self.plane)
-        return kept(path, file_key(path), name, shape, memory, lambda array: self.fill(array, chosen))
+        key = fingerprint([file_key(path), VERSION])
+        return kept(path, key, name, shape, memory, lambda array: self.fill(array, chosen))
 
     def fill(self, array: Complex, chosen: Lines) -> None:
         """Sort some lines into an array of zeros; lines measured several times are averaged."""
         whitening, places = self.whitening(chosen), self.lines.places(chosen)
         counter, values = self.lines.frames
         frames = np.searchsorted(values, self.lines.counter(counter, chosen)) % array.shape[1]
-        slices = np.searchsorted(self.lines.slices, self.lines.counter("slice", chosen))
+        order = {value: place for place, value in enumerate(self.lines.slices)}
+        slices = [order[value] for value in self.lines.counter("slice", chosen).tolist()]
         counts = np.zeros((len(self.lines.slices), array.shape[1], *self._lines_shape), np.int64)
         number = 0
         with Progress(len(chosen), f"sorting {self.lines.path.name}", unit="line") as progress:
@@ -97,6 +103,10 @@ class Sorter:
         if whitening is not None:
             samples = torch.einsum("dc,lcs->lds", whitening, samples)
         full = samples.new_zeros(*samples.shape[:2], self.width)
+        places = (torch.arange(self.readout) - self.readout // 2) * (
+            self.width / self.readout
+        ) + self.width // 2
+        measured = torch.empty(len(samples), 1, self.readout, dtype=torch.bool)
         for at, (line, head) in enumerate(zip(samples, heads, strict=True)):
             begin, end = int(head["discard_pre"]), samples.shape[2] - int(head["discard_post"])
             first = self.width // 2 - int(head["center_sample"])
@@ -106,10 +116,12 @@ class Sorter:
                     f"{int(head['center_sample'])} does not fit into the {self.width} that the header encodes."
                 )
             full[at, :, first + begin : first + end] = line[:, begin:end]
+            measured[at] = (places > first + begin - 1) & (places < first + end)
         if self.readout == self.width and not self.three_dimensional:
             return full
         image = ifftc(full, -1)[..., centre(self.readout, self.width)]
-        return image if self.three_dimensional else fftc(image, -1)
+        # Cropping interpolates: without the product, what a partial echo left out would be small, but not zero.
+        return image if self.three_dimensional else fftc(image, -1) * measured
 
     def whitening(self, chosen: Lines) -> Tensor | None:
         """The matrix (coil, coil) after which the noise of all coils is white with variance 1; None without noise.
@@ -146,7 +158,7 @@ class Sorter:
         x, y, z = self.header.encoded.spacing
         if self.three_dimensional:
             return x, y, z
-        first, last = self._positions()[[0, -1]]
+        first, last = self.lines.positions(self.lines.slices)[[0, -1]]
         apart = float(np.linalg.norm(last - first)) / max(len(self.lines.slices) - 1, 1)
         return apart or z, x, y
 
@@ -157,11 +169,10 @@ class Sorter:
         axes = np.stack([read, phase, across] if self.three_dimensional else [across, read, phase], axis=-1)
         if not np.allclose(axes.T @ axes, np.eye(3), atol=1e-2):
             return None
-        positions = self._positions()
-        if len(positions) > 1 and not self.three_dimensional:
-            axes[:, 0] = (positions[-1] - positions[0]) / max(
-                np.linalg.norm(positions[-1] - positions[0]), 1e-9
-            )
+        positions = self.lines.positions(self.lines.slices)
+        extent = positions[-1] - positions[0]
+        if not self.three_dimensional and extent.any():
+            axes[:, 0] = extent / np.linalg.norm(extent)
         slices = self.readout if self.three_dimensional else 1
         middle = np.array([slices // 2, *(n // 2 for n in self.plane)], float)
         matrix = np.eye(4)
@@ -169,9 +180,3 @@ class Sorter:
         matrix[:3, 3] = positions[0] - matrix[:3, :3] @ middle
         matrix[:3] *= TO_RIGHT_FRONT_HEAD[:, None]
         return matrix
-
-    def _positions(self) -> NDArray[np.float64]:
-        """Where the middle of each slice, or of the slab, lies."""
-        counters = self.lines.counter("slice", self.lines.imaging)
-        firsts = [self.lines.imaging[np.argmax(counters == value)] for value in self.lines.slices]
-        return np.asarray(self.lines.heads["position"][firsts], float)

@@ -15,6 +15,7 @@ from data.scans.sampling import Sampling
 from data.scans.scan import Scan
 from data.scans.sense import Sense
 from lab.errors import UserError
+from lab.files import fingerprint
 from lab.paths import plain_name
 
 CORNER = 8
@@ -37,8 +38,10 @@ class OwnScan(Scan):
         calibration: Mapped | None = None,
         affine: NDArray[np.float64] | None = None,
         three_dimensional: bool = False,
+        version: int = 1,
     ) -> None:
-        self.three_dimensional = three_dimensional
+        """`version` is that of what the format makes of a file: what was kept for an older one does not count."""
+        self.three_dimensional, self._version = three_dimensional, version
         self.path, self.scan_id = path, plain_name(path.stem, f"the name of {path}")
         self.origin, self.timing, self._kspace, self._affine = notes.origin, notes.timing, kspace, affine
         slices, self.num_echoes, self.num_coils, ky, kz = kspace.shape
@@ -74,7 +77,8 @@ class OwnScan(Scan):
     def file_key(self) -> str:
         notes = notes_path(self.path)  # what they say of axes and timing decides what is kept
         beside = [notes] if notes.is_file() else []
-        return file_key(self.path, *beside, *([] if self._given is None else [self._given.path]))
+        key = file_key(self.path, *beside, *([] if self._given is None else [self._given.path]))
+        return key if self._version == 1 else fingerprint([key, self._version])
 
     def kspace(self, slice_index: int, echo: int = 0) -> NDArray[np.complex64]:
         return np.array(self._kspace[slice_index, echo], np.complex64)
