@@ -116,9 +116,8 @@ def _write(
     file = FileDataset(str(path), dict(series), file_meta=meta, preamble=b"\0" * 128)
     file.SOPInstanceUID = meta.MediaStorageSOPInstanceUID
     file.InstanceNumber, file.EchoNumbers, file.AcquisitionNumber = number, echo + 1, 1
-    if scan.timing is not None:
-        times = scan.timing.echo_ms, 2 * scan.timing.repetition_ms - scan.timing.echo_ms
-        file.EchoTime = _decimal(times[0] if echo == 0 or scan.num_echoes != 2 else times[1])
+    time = scan.echo_time(echo)
+    file.EchoTime = None if time is None else _decimal(time)
     file.ImagePositionPatient = [_decimal(value) for value in matrix[:3, 3] + index * matrix[:3, 0]]
     file.Rows, file.Columns = pixels.shape
     file.PixelData = np.ascontiguousarray(pixels, "<u2").tobytes()

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 
+from data.scans.own.notes import read_notes
 from data.scans.scan import Scan
 from data.scans.selection import Selection, Shape, select
 from lab.errors import UserError
@@ -42,7 +43,9 @@ class Format(ABC):
     def files(self, root: Path, split: str) -> list[Path]:
         """The files of a split."""
         folder = self.folder(root, split)
-        found = sorted(path for path in folder.glob(self.pattern) if not path.stem.endswith(COMPANIONS))
+        listed = sorted(path for path in folder.glob(self.pattern) if not path.stem.endswith(COMPANIONS))
+        maps = {_maps_of(path) for path in listed}
+        found = [path for path in listed if path.name not in maps]
         if folder != root:
             return found
         return [path for number, path in enumerate(found) if CYCLE[number % len(CYCLE)] == split]
@@ -101,6 +104,13 @@ class Format(ABC):
             if not skip_bad:
                 raise
             return None  # `select` opens the file again and reports why it is left out
+
+
+def _maps_of(path: Path) -> str | None:
+    """What the notes of a scan name as its maps."""
+    with suppress(UserError):  # whoever opens the scan is told
+        return read_notes(path).maps
+    return None
 
 
 def with_target(scan: Scan) -> Scan:

@@ -32,7 +32,7 @@ def summary(scan: Scan, form: str) -> str:
         "coils": f"{scan.num_coils}, maps {scan.maps_are}",
         "echoes": str(scan.num_echoes),
         "sampling": str(scan.sampling),
-        "voxels": f"{spacing} mm, axes {', '.join(scan.orientation)}",
+        "voxels": f"{spacing} mm, axes {', '.join(scan.directions)}",
         "sequence": sequence,
         "memory": f"{size(held * scan.num_coils)} of k-space on disk, {size(held)} per reconstruction",
     }

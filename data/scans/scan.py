@@ -93,6 +93,10 @@ class Scan(ABC):
         """The mask that came with the scan, bool (acquired ky, acquired kz), or None if there is none."""
         return None
 
+    def echo_time(self, echo: int) -> float | None:
+        """Milliseconds from the pulse to an echo, where the file says; `timing` tells that of the first alone."""
+        return self.timing.echo_ms if echo == 0 and self.timing is not None else None
+
     def segmentation(self) -> Segmentation | None:
         """The tissues of the voxels, where they are known."""
         return None
@@ -113,6 +117,19 @@ class Scan(ABC):
         middle = np.array([(n - 1) / 2 for n in self.matrix_shape])
         matrix[:3, 3] = -matrix[:3, :3] @ middle
         return matrix
+
+    @property
+    def directions(self) -> list[str]:
+        """From where to where each axis of `matrix_shape` runs, to the nearest axis of the world: `orientation`, or
+        what a format knows better."""
+        opposite = {"R": "L", "L": "R", "A": "P", "P": "A", "S": "I", "I": "S"}
+        ends = {place: letter for letter, place in TOWARDS.items()}
+        found = []
+        for axis in self.affine[:3, :3].T:
+            world = int(np.abs(axis).argmax())
+            towards = ends[world, int(np.sign(axis[world]))]
+            found.append(opposite[towards] + towards)
+        return found
 
     @property
     def num_slices(self) -> int:

@@ -101,6 +101,16 @@ def test_header_gives_the_acquired_lines_and_the_voxel_size(root: Path) -> None:
     assert one.read(0, 0)[0][..., 2:-2].abs().sum(1).all()
 
 
+@pytest.mark.parametrize(
+    ("acquisition", "axes"), [("CORPD_FBK", ["AP", "SI", "LR"]), ("AXT2", ["SI", "AP", "LR"])]
+)
+def test_the_acquisition_tells_how_slices_lie(acquisition: str, axes: list[str], tmp_path: Path) -> None:
+    fastmri_scan(tmp_path / "file.h5", slices=1)
+    with h5py.File(tmp_path / "file.h5", "a") as file:
+        file.attrs["acquisition"] = acquisition
+    assert open_scan(tmp_path / "file.h5").directions == axes
+
+
 def test_scans_of_every_size_take_part_unless_one_is_wanted(root: Path) -> None:
     assert [scan.scan_id for scan in load_scans(root, "train").scans] == ["file1", "file2", "file3"]
     selection = load_scans(root, "train", plane=(48, 40))

@@ -388,6 +388,43 @@ def test_geometry_of_the_lines_becomes_the_affine(tmp_path: Path) -> None:
     )
 
 
+def test_maps_beside_lines_may_be_barts_or_numpys(tmp_path: Path) -> None:
+    few = own.kspace(2, SMALL)
+    given = np.stack([own.maps(SMALL), 0.5 * own.maps(SMALL)])  # (slice, coil, ky, kz)
+    path = own.write_mrd(tmp_path / "a.h5", own.xml(*SMALL, 1), mrd_lines(few))
+    own.write_cfl(tmp_path / "a_maps.cfl", given.transpose(2, 3, 1, 0), (*SMALL, 1, COILS, *[1] * 9, 2))
+    np.save(tmp_path / "sens.npy", 2 * given)
+    for factor in (1, 2):
+        scan = open_scan(path)
+        assert scan.maps_are == "given"
+        torch.testing.assert_close(scan.read(1, 0)[1], own.tensor(factor * given[1]))
+        (tmp_path / "a.json").write_text('{"maps": "sens.npy"}')
+
+
+def test_notes_add_to_the_timing_of_a_header_and_correct_it(tmp_path: Path) -> None:
+    path = own.write_mrd(tmp_path / "a.h5", own.xml(*SMALL, 1), mrd_lines(own.kspace(1, SMALL)))
+    (tmp_path / "a.json").write_text('{"flip_degrees": 20}')
+    assert open_scan(path).timing == (25, 7.5, 20)
+    header = own.xml(*SMALL, 1).replace("<TE>7.5</TE>", "")
+    path = own.write_mrd(tmp_path / "b.h5", header, mrd_lines(own.kspace(1, SMALL)))
+    assert open_scan(path).timing is None
+    (tmp_path / "b.json").write_text('{"echo_ms": 5}')
+    assert open_scan(path).timing == (25, 5, 30)
+
+
+def test_each_echo_has_the_time_that_the_header_gives(tmp_path: Path) -> None:
+    few = own.kspace(1, SMALL)
+    header = own.xml(*SMALL, 1).replace("<TE>7.5</TE>", "<TE>7.5</TE><TE>12</TE>")
+    both = mrd_lines(few) + mrd_lines(few, contrast=1)
+    scan = open_scan(own.write_mrd(tmp_path / "a.h5", header, both))
+    assert [scan.echo_time(echo) for echo in range(2)] == [7.5, 12]
+    scan = open_scan(own.write_mrd(tmp_path / "b.h5", own.xml(*SMALL, 1), both))
+    assert [scan.echo_time(echo) for echo in range(2)] == [7.5, None]
+    again = mrd_lines(few) + mrd_lines(few, repetition=1)
+    scan = open_scan(own.write_mrd(tmp_path / "c.h5", header, again))
+    assert [scan.echo_time(echo) for echo in range(2)] == [7.5, 7.5]
+
+
 @pytest.mark.parametrize(
     ("places", "order", "apart"),
     [
@@ -549,6 +586,16 @@ def test_files_of_one_folder_are_shared_out_without_overlap(tmp_path: Path) -> N
     assert [scan.scan_id for scan in load_scans(tmp_path / "in", "val").scans] == ["val"]
 
 
+def test_maps_that_notes_name_are_no_scans(tmp_path: Path) -> None:
+    few = own.kspace(1, SMALL)
+    for number in range(3):
+        np.save(tmp_path / f"scan{number}.npy", few)
+        np.save(tmp_path / f"sens{number}.npy", own.maps(SMALL)[None])
+        (tmp_path / f"scan{number}.json").write_text(json.dumps({"maps": f"sens{number}.npy"}))
+    found = [scan.scan_id for split in ("train", "val", "test") for scan in load_scans(tmp_path, split).scans]
+    assert found == ["scan0", "scan1", "scan2"]
+
+
 def test_info_says_what_was_understood(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", FULL * own.lines())
     text = info(InfoConfig(tmp_path / "a.npy"))
@@ -560,6 +607,15 @@ def test_info_says_what_was_understood(tmp_path: Path) -> None:
         "sequence  not said",
     ):
         assert words in text
+
+
+def test_info_names_the_axes_that_the_volume_will_have(tmp_path: Path) -> None:
+    """Those of the lines: slices towards the head, the readout to the left, phase 1 to the back."""
+    lines = mrd_lines(own.kspace(2, SMALL))
+    path = own.write_mrd(tmp_path / "a.h5", own.xml(*SMALL, 1), lines)
+    assert "voxels    5 x 1 x 1 mm, axes IS, RL, AP" in info(InfoConfig(path))
+    (tmp_path / "a.json").write_text('{"orientation": ["RL", "IS", "AP"]}')
+    assert "axes RL, IS, AP" in info(InfoConfig(path))
 
 
 def test_show_draws_a_slice(tmp_path: Path) -> None:

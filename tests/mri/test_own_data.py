@@ -134,6 +134,15 @@ def test_dicom_keeps_the_geometry(undersampled, capsys):
     assert "DICOM files hold no complex numbers" in capsys.readouterr().err
 
 
+def test_dicom_gives_an_echo_no_time_but_its_own(workplace):
+    np.save("scan.npy", np.stack([FULL[:1]] * 3, axis=1))
+    Path("scan.json").write_text('{"repetition_ms": 100, "echo_ms": 5, "flip_degrees": 15}')
+    images = np.ones((1, *PLANE, 3))
+    write_volume(Path("series"), images, open_scan("scan.npy"))
+    times = {file.EchoNumbers: file.EchoTime for file in map(pydicom.dcmread, Path("series").iterdir())}
+    assert times == {1: 5, 2: None, 3: None}
+
+
 def test_t2_of_a_knee_is_written_in_milliseconds(knees, workplace, capsys):
     scan = load_scans(knees, "test").scans[0]
     words = ["--model", "sense", "--input", str(scan.path), "--out", "knee.nii.gz", "--t2", "--slices", "4:8"]
@@ -141,6 +150,7 @@ def test_t2_of_a_knee_is_written_in_milliseconds(knees, workplace, capsys):
     found = nibabel.load("knee_t2.nii.gz").get_fdata()[..., 0]
     muscle = scan.segmentation().labels[4:8] == 1
     assert 20 < np.median(found[muscle & (found > 0)]) < 60
+    assert (scan.echo_time(0), scan.echo_time(1)) == (7.5, 42.5)
     assert Path("knee_t2.png").stat().st_size > 5_000
     np.save("one.npy", FULL)
     assert reconstruct_with("--model", "sense", "--input", "one.npy", "--t2") == 2

@@ -19,7 +19,7 @@ from torch import Tensor
 from data.hdf5 import Hdf5File
 from data.scans.maps import EstimatedMaps
 from data.scans.mrd.header import parse_header
-from data.scans.scan import Scan
+from data.scans.scan import Scan, Timing
 from data.scans.sense import Sense
 from lab.paths import plain_name
 
@@ -47,11 +47,18 @@ class FastMriScan(Scan):
         self.matrix_shape = (slices, height, width)
         self.num_coils = coils
         self.acquired_grid = (height, min(width, header.centred_lines()))
+        self.orientation = self._orientation()
         x, y, z = header.encoded.spacing
         self.voxel_spacing = (z, x, y)
-        self.timing = header.timing
+        self.timing = Timing(**header.timing) if len(header.timing) == len(Timing._fields) else None
         self._maps = EstimatedMaps(self)
         self.file.close()
+
+    def _orientation(self) -> tuple[str, str, str]:
+        """By the name of the acquisition: files do not say how slices lie, nor which end of an axis is which."""
+        name = str(self.file.attributes().get("acquisition", "")).upper()
+        planes = {"COR": ("AP", "SI", "LR"), "SAG": ("LR", "SI", "AP")}  # knees, CORPD_FBK; brains are AX...
+        return next((axes for plane, axes in planes.items() if name.startswith(plane)), Scan.orientation)
 
     @property
     def maps_are(self) -> str:  # type: ignore[override]

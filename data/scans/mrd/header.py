@@ -37,15 +37,18 @@ class Header:
     """The largest counter of phase 1."""
     trajectory: str
     calibration_mode: str
-    timing: Timing | None
+    timing: dict[str, float]
+    """Of the fields of `Timing`, those that the header gives."""
+    echo_times: tuple[float, ...] = ()
+    """Milliseconds, of each contrast."""
 
     def centred_lines(self) -> int:
         """How many lines of phase 1 the smallest interval around the centre has that holds those acquired.
 
         >>> space = Space((8, 16, 1), (1.0, 1.0, 1.0))
-        >>> Header(space, space, (6, None), 13, "cartesian", "", None).centred_lines()
+        >>> Header(space, space, (6, None), 13, "cartesian", "", {}).centred_lines()
         16
-        >>> Header(space, space, (5, None), 9, "cartesian", "", None).centred_lines()
+        >>> Header(space, space, (5, None), 9, "cartesian", "", {}).centred_lines()
         10
         """
         lines, centre = self.encoded.matrix[1], self.centres[0]
@@ -78,6 +81,7 @@ def parse_header(xml: bytes | str, path: Path) -> Header:
             _text(encoding, "trajectory") or "cartesian",
             _text(encoding, "parallelImaging/calibrationMode") or "",
             _timing(root),
+            tuple(float(one.text or "") for one in root.iterfind(_steps("sequenceParameters/TE"))),
         )
     except (ElementTree.ParseError, ValueError, ZeroDivisionError, OverflowError) as error:
         raise UserError(f"{path}: its ISMRMRD header cannot be used ({error}); write it again.") from error
@@ -91,14 +95,18 @@ def _space(encoding: ElementTree.Element, name: str) -> Space:
     return Space((int(sides[0]), int(sides[1]), int(sides[2])), (lengths[0], lengths[1], lengths[2]))
 
 
-def _timing(root: ElementTree.Element) -> Timing | None:
-    names = ("TR", "TE", "flipAngle_deg")
-    found = [_text(root, f"sequenceParameters/{name}") for name in names]
-    return None if None in found else Timing(*(float(text) for text in found if text is not None))
+def _timing(root: ElementTree.Element) -> dict[str, float]:
+    names = dict(zip(Timing._fields, ("TR", "TE", "flipAngle_deg"), strict=True))
+    found = {key: _text(root, f"sequenceParameters/{name}") for key, name in names.items()}
+    return {key: float(text) for key, text in found.items() if text is not None}
 
 
 def _text(element: ElementTree.Element, path: str) -> str | None:
-    return element.findtext("/".join(f"{NAMESPACE}{step}" for step in path.split("/")))
+    return element.findtext(_steps(path))
+
+
+def _steps(path: str) -> str:
+    return "/".join(f"{NAMESPACE}{step}" for step in path.split("/"))
 
 
 def _number(element: ElementTree.Element, path: str) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from data.scans.mapped import Mapped
 from data.scans.mrd.acquisitions import AT_ONCE, Acquisitions, Lines
-from data.scans.own.arrays import maps_beside
+from data.scans.own.arrays import maps_beside, maps_in
 from data.scans.own.notes import read_notes
 from data.scans.own.scan import OwnScan
 from data.scans.own.store import Complex, file_key, kept
@@ -45,18 +46,19 @@ class Sorter:
         kspace = self._kept("kspace", imaging, len(self.lines.frames[1]))
         calibration = self._kept("calibration", apart, 1) if len(apart) else None
         notes = read_notes(path)
-        if notes.timing is None and self.header.timing is not None:
-            notes = replace(notes, **self.header.timing._asdict())
+        unsaid: Any = {key: value for key, value in self.header.timing.items() if getattr(notes, key) is None}
+        notes = replace(notes, **unsaid)
         spacing = notes.voxel_spacing or list(self.spacing())
-        beside = maps_beside(path, notes, (".npy",))
+        beside = maps_beside(path, notes, (".npy", ".cfl"))
         return OwnScan(
             path,
             kspace,
             replace(notes, voxel_spacing=spacing),
-            maps=None if beside is None else Mapped(beside),
+            maps=None if beside is None else maps_in(beside),
             calibration=calibration,
             affine=None if notes.orientation else self.affine(spacing),
             three_dimensional=self.three_dimensional,
+            echo_times=self.echo_times() if notes.echo_ms == self.header.timing.get("echo_ms") else (),
             version=VERSION,
         )
 
@@ -152,6 +154,12 @@ class Sorter:
             torch.from_numpy(samples).to(torch.complex128)
             for _, samples in self.lines.samples(self.lines.noise)
         ]
+
+    def echo_times(self) -> list[float]:
+        """Milliseconds, of each frame; none where the header gives fewer than there are contrasts."""
+        counter, values = self.lines.frames
+        times, wanted = self.header.echo_times, values if counter == "contrast" else [0] * len(values)
+        return [times[number] for number in wanted] if max(wanted) < len(times) else []
 
     def spacing(self) -> tuple[float, float, float]:
         """Millimetres along slices and the axes of a plane."""

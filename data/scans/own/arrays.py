@@ -111,10 +111,7 @@ def _maps(
     if beside is None:
         return None
     other = _opened(beside)
-    if not (found := other.shapes()):
-        raise UserError(f"{beside} has no complex array, so no coil maps; save real + 1j * imaginary.")
-    name, shape = next(iter(found.items()))
-    return _ordered(other, name, shape, arrangement)
+    return _ordered(other, *_first(other), arrangement)
 
 
 def maps_beside(path: Path, notes: Notes, endings: Iterable[str]) -> Path | None:
@@ -126,6 +123,22 @@ def maps_beside(path: Path, notes: Notes, endings: Iterable[str]) -> Path | None
         return named
     likely = (path.with_name(f"{path.stem}_maps{ending}") for ending in endings)
     return next((each for each in likely if each.is_file()), None)
+
+
+def maps_in(path: Path) -> Mapped:
+    """The coil maps (slice, coil, ky, kz) of a file that says itself what its axes are."""
+    file = _opened(path)
+    name, shape = _first(file)
+    axes = file.axes(Notes()) or list(file.usual.get(len(shape), ())) or None
+    slices, _, *others = arrange(path, shape, axes, file.usual).order
+    return file.mapped(name, (slices, *others))
+
+
+def _first(maps: ArrayFile) -> tuple[str, Shape]:
+    """The name and shape of the array in a file of coil maps."""
+    if not (found := maps.shapes()):
+        raise UserError(f"{maps.path} has no complex array, so no coil maps; save real + 1j * imaginary.")
+    return next(iter(found.items()))
 
 
 def _opened(path: Path) -> ArrayFile:

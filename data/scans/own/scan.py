@@ -1,5 +1,6 @@
 """A scan of one's own: k-space read slice by slice, maps as given or by ESPIRiT, a target if it is fully sampled."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +39,12 @@ class OwnScan(Scan):
         calibration: Mapped | None = None,
         affine: NDArray[np.float64] | None = None,
         three_dimensional: bool = False,
+        echo_times: Sequence[float] = (),
         version: int = 1,
     ) -> None:
         """`version` is that of what the format makes of a file: what was kept for an older one does not count."""
         self.three_dimensional, self._version = three_dimensional, version
+        self._echo_times = list(echo_times)
         self.path, self.scan_id = path, plain_name(path.stem, f"the name of {path}")
         self.origin, self.timing, self._kspace, self._affine = notes.origin, notes.timing, kspace, affine
         slices, self.num_echoes, self.num_coils, ky, kz = kspace.shape
@@ -68,6 +71,9 @@ class OwnScan(Scan):
     @property
     def affine(self) -> NDArray[np.float64]:
         return super().affine if self._affine is None else self._affine
+
+    def echo_time(self, echo: int) -> float | None:
+        return self._echo_times[echo] if echo < len(self._echo_times) else super().echo_time(echo)
 
     @property
     def maps_are(self) -> str:  # type: ignore[override]

@@ -62,6 +62,12 @@ class SkmTeaScan(Scan):
     def kspace(self, slice_index: int, echo: int = 0) -> NDArray[np.complex64]:
         return _coils_first(self._read_echo(KSPACE, slice_index, echo)).numpy()
 
+    def echo_time(self, echo: int) -> float | None:
+        """The second of the two echoes of qDESS is as far from the next pulse as the first is from its own."""
+        if self.timing is None or echo != 1 or self.num_echoes != 2:
+            return super().echo_time(echo)
+        return 2 * self.timing.repetition_ms - self.timing.echo_ms
+
     def segmentation(self) -> Segmentation | None:
         """The data set `segmentation` (x, y, z), its attribute `names` JSON; that of synthetic knees is drawn again."""
         if SEGMENTATION in self.file:
