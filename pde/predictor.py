@@ -58,6 +58,20 @@ class Predictor(nn.Module, ABC):
         """What the first step sees of what is given."""
         return given
 
+    @property
+    def given_fields(self) -> int:
+        """Fields of a given frame, with the constants behind them."""
+        return self.fields + self.constants
+
+    def _check(self, given: Tensor) -> None:
+        """Refuse what the network was not made for; other numbers of fields would be spread over those it knows."""
+        fields, right = self.given_fields, given.ndim == 5 and given.shape[3] >= self.in_frames
+        if not right or given.shape[4] != fields:
+            raise UserError(
+                f"the model takes (batch, row, column, frame, {fields}) with {self.in_frames} frames or more, "
+                f"constants behind the fields; got the shape {tuple(given.shape)}."
+            )
+
     @torch.inference_mode()
     def forecast(self, given: Tensor, steps: int) -> "Forecast":
         """The `steps` frames after the given ones, without gradients, and when each sample left the training range.
@@ -201,6 +215,7 @@ class Forecaster(Predictor):
         then has the known values at the points of the data and the network's own between them.
         """
         count = given.shape[3]
+        self._check(given)
         lead = min(self.net.lead, count - self.in_frames)
         first = count - self.in_frames - lead
         frames = self.net.refined(given[..., first : first + self.in_frames, :])
@@ -236,6 +251,10 @@ class OneShot(Predictor):
         self.register_buffer("input_std", torch.ones(shape))
 
     @property
+    def given_fields(self) -> int:
+        return self.net.in_channels
+
+    @property
     def input_scale(self) -> tuple[Tensor, Tensor]:
         return self.input_mean, self.input_std
 
@@ -251,6 +270,7 @@ class OneShot(Predictor):
         return self.mean + self.std * out
 
     def predict(self, given: Tensor, frames: int) -> Tensor:
+        self._check(given)
         return self.averaged(given)
 
 

@@ -1,6 +1,6 @@
 """From finished runs to the scores of every test sample, kept once computed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from statistics import fmean
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from data.fields.geometry import from_dict
 from data.fields.reader import Fields
 from data.fields.spectrum import shell_energies
 from data.navier_stokes.diagnostics import energy, spectrum
@@ -16,6 +17,7 @@ from lab import weights
 from lab.console import say
 from lab.errors import UserError
 from lab.files import content_hash, kept
+from lab.manifest import read as read_manifest
 from lab.runs import FinishedRun, Row, rows
 from pde.config import DataOptions, EvalConfig, TrainConfig
 from pde.metrics import (
@@ -104,6 +106,8 @@ def score_runs(runs: Sequence[FinishedRun], config: EvalConfig, folder: Path) ->
     found = rows(runs, TrainConfig, apart=() if case is None else (case,))
     if case is not None and config.data is not None and len({row.config[case] for row in found}) > 1:
         found = [replace(row, label=f"{row.label}, {case} {row.config[case]:g}") for row in found]
+    if len({row.config["frames_in"] for row in found}) > 1:  # whose forecasts differ in their length
+        found = [row if "frames in" in row.label else _with_its_start(row) for row in found]
     return [_result(row, config, folder) for row in found]
 
 
@@ -128,6 +132,11 @@ def score_weights(config: EvalConfig, folder: Path) -> list[Result]:
     if len(set(names)) < len(names):
         names = [str(path.with_suffix("")) for path in paths]
     return [_result(Row(name, (run,)), config, folder) for name, run in zip(names, runs, strict=True)]
+
+
+def _with_its_start(row: Row) -> Row:
+    """The row with the frames that it is given in its label."""
+    return replace(row, label=f"{row.label}, frames in {row.config['frames_in']}")
 
 
 def problem_of(run: FinishedRun) -> str:
@@ -240,10 +249,64 @@ def _computed(run: FinishedRun, problem: Problem, test: Fields, config: EvalConf
 
 
 def _test_samples(run: FinishedRun, config: EvalConfig) -> tuple[Problem, Fields]:
+    """The problem of a run and its test samples; of another file all samples, unless fewer are asked for."""
     options = _options(run, config)
-    problem = options.about
-    test = Split(options).test if config.data is None else open_samples(config.data, problem, options)
-    return problem, test if config.num_test is None else test.split(0, config.num_test)[1]
+    problem, count = options.about, config.num_test
+    if config.data is None:
+        test = Split(options).test
+    else:
+        test = open_samples(config.data, problem, options)
+        _require_same_fields(run, test)
+        known = _samples_known(run, test)
+        if count is None and known:  # as in training
+            count = min(known["test"][1] - known["test"][0], len(test))
+    return problem, test if count is None else test.split(0, count)[1]
+
+
+def seen_in_training(result: Result) -> bool:
+    """Whether a run of the row was trained or validated on some of its test samples."""
+    known = [_samples_known(run, result.test) for run in result.row.runs]
+    return any(parts and result.test.samples.start < parts["validation"][1] for parts in known)
+
+
+def _samples_known(run: FinishedRun, test: Fields) -> Mapping[str, Sequence[int]]:
+    """How a run divided the samples of this data, {"train": [0, 100], ...}; nothing if it was trained on other data.
+
+    The manifest of weights that were given as such lies beside them.
+    """
+    path = run.folder / "manifest.json"
+    manifest = run.manifest or (read_manifest(path) if path.is_file() else {})
+    data = manifest.get("data") or {}
+    return data["samples"] if data.get("fingerprint") == test.fingerprint else {}
+
+
+def _require_same_fields(run: FinishedRun, test: Fields) -> None:
+    """Refuse data that is not of the kind that the run was trained on: other fields, or another domain."""
+    header = weights.load(run.weights, app="pde").header
+    if (header["recipe"] == "map") != test.static:
+        kinds = {True: "maps from an input to its answer", False: "trajectories"}
+        raise UserError(
+            f"{run.name} was trained on {kinds[not test.static]}, and {test.path} holds {kinds[test.static]}; "
+            "give other data."
+        )
+    geometry = from_dict(header["geometry"])
+    if geometry != test.geometry:
+        raise UserError(
+            f"{run.name} was trained on a domain {geometry}, and that of {test.path} is {test.geometry}; "
+            "give other data."
+        )
+    there = {"field_names": test.names, "input_names": test.inputs if test.static else test.names}
+    for key, names in {**there, "constant_names": test.constants}.items():
+        known = header.get(key)
+        if known is None:  # weights of earlier versions
+            continue
+        in_other_order = sorted(known) == sorted(names) and known != list(names)
+        if len(known) != len(names) or in_other_order:
+            what = key.removesuffix("_names")
+            raise UserError(
+                f"{run.name} was trained on the {what}s {', '.join(known) or 'none'}, and {test.path} has "
+                f"{', '.join(names) or 'none'}; give data with as many, in the same order."
+            )
 
 
 def _options(run: FinishedRun, config: EvalConfig) -> DataOptions:

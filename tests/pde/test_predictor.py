@@ -44,6 +44,20 @@ def test_forecast_starts_from_the_last_frame_given() -> None:
     assert forecaster.predict(given, 3)[0, 0, 0, :, 0].tolist() == [9.0, 9.0, 9.0]
 
 
+@pytest.mark.parametrize(
+    ("shape", "got"),
+    [
+        ((2, 4, 4, 1, 2), "with 3 frames or more, constants behind the fields; got the shape"),
+        ((2, 4, 4, 3, 1), r"takes \(batch, row, column, frame, 2\) with"),
+        ((4, 4, 3, 2), r"got the shape \(4, 4, 3, 2\)"),
+    ],
+)
+def test_other_shapes_than_those_of_the_model_are_refused(shape: tuple[int, ...], got: str) -> None:
+    forecaster = Forecaster(Same(), in_frames=3, residual=True, fields=1, constants=1)
+    with pytest.raises(UserError, match=got):
+        forecaster.predict(torch.zeros(shape), 2)
+
+
 @pytest.mark.parametrize("fields", [1, 3])
 def test_normalisation_is_undone(fields: int) -> None:
     trajectories = 5 + torch.tensor([3.0, 100.0, 0.1])[:fields] * torch.randn(6, 4, 4, 12, fields)
