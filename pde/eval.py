@@ -83,12 +83,12 @@ def _figures(results: "Sequence[Result]", config: EvalConfig, folder: Path) -> l
     from pde import figures
     from pde.tables import cases
 
-    problem, geometry = results[0].problem, results[0].test.geometry
+    problem = results[0].problem
     paths = []
     if not problem.static:
         paths.append(figures.error_curves(results, folder / "errors.png"))
         paths.append(figures.correlations(results, folder / "correlations.png"))
-    if geometry.places:
+    if any(result.test.geometry.places for result in results):
         paths.append(figures.error_places(results, folder / "places.png"))
     elif results[0].scores[0].spectrum:
         paths.append(figures.energy_spectra(results, folder / "spectra.png"))

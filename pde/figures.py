@@ -23,11 +23,12 @@ ACROSS = 4
 
 
 def comparable(results: Sequence[Result], case: str) -> list[Result]:
-    """The rows of a case that can share a picture: those with the test samples of the first."""
+    """The rows of a case that can share a picture: those with the test samples of the first, from the same frame on."""
 
     def samples(result: Result) -> list[Any]:
         described = result.test.describe()
-        return [described[name] for name in ("fingerprint", "samples", "frames", "grid")]
+        same = [described[name] for name in ("fingerprint", "samples", "frames", "grid")]
+        return [*same, result.problem.frames_in]
 
     here = [result for result in results if result.case == case]
     return [result for result in here if samples(result) == samples(here[0])]
@@ -117,8 +118,9 @@ def error_places(results: Sequence[Result], path: Path) -> Path:
 
     def draw(panel: "Axes", here: list[Result]) -> None:
         for result in here:
-            panel.semilogy(result.scores[0].places, result.scores[0].profile, label=shown_label(result))
-        panel.set_xlabel(here[0].test.geometry.place)
+            if result.scores[0].places:
+                panel.semilogy(result.scores[0].places, result.scores[0].profile, label=shown_label(result))
+                panel.set_xlabel(result.test.geometry.place)
 
     return _by_case(results, path, "r.m.s. error / spread of the field", draw)
 
@@ -192,7 +194,7 @@ def is_line(results: Sequence[Result]) -> bool:
 def animation(results: Sequence[Result], sample: int, path: Path) -> Path:
     """The rollout of one test sample as an animated GIF: the truth, then every model, side by side."""
     shown = movies(results, sample)
-    limit = np.abs(shown[0]).max()
+    limit = np.abs(shown[0]).max() or 1.0
     return plot.animation([movie / limit for movie in shown], path, tile=128, milliseconds=200)
 
 

@@ -10,10 +10,11 @@ from data.navier_stokes.diagnostics import spectrum
 from lab import report
 from lab.manifest import command_line
 from lab.report import Curves, Page, Stack, Viewer
+from lab.runs import FinishedRun
 from lab.table import Table
 from pde.figures import comparable, is_line, movies, shown_label
 from pde.problems import OWN
-from pde.scores import Result
+from pde.scores import Result, seen_in_training
 from pde.tables import cases
 
 LOOKED_THROUGH = 4
@@ -26,16 +27,29 @@ def write(results: Sequence[Result], tables: Sequence[Table], samples: Sequence[
     kind = "own data" if problem.name == OWN else "simulated"
     points, several = test.grid.resolution[: len(test.geometry.axes)], len(test) != 1
     grid = " x ".join(map(str, points))
+    unseen = "which no training has seen"
+    if any(map(seen_in_training, results)):
+        unseen = "some of which a training has seen"
     page = Page(
         title=problem.title,
         compared=", ".join(dict.fromkeys(map(shown_label, results))),
-        data=f"{len(test)} test sample{'s' * several} ({kind}) on {grid} points, which no training has seen.",
+        data=f"{len(test)} test sample{'s' * several} ({kind}) on {grid} points, {unseen}.",
         tables=tables,
         viewers=[_viewer(results, samples)] if samples else [],
-        runs={shown_label(result): result.row.runs for result in results},
+        runs=_runs(results),
         command=command_line(),
     )
     return report.write(page, path)
+
+
+def _runs(results: Sequence[Result]) -> dict[str, Sequence[FinishedRun]]:
+    """The runs of each row, and of each case where there are several."""
+    several = len(cases(results)) > 1
+    found: dict[str, Sequence[FinishedRun]] = {}
+    for result in results:
+        label = f"{shown_label(result)}, {result.title}" if several else shown_label(result)
+        found[label] = (*found.get(label, ()), *result.row.runs)
+    return found
 
 
 def _viewer(results: Sequence[Result], samples: Sequence[int]) -> Viewer:
@@ -47,8 +61,8 @@ def _viewer(results: Sequence[Result], samples: Sequence[int]) -> Viewer:
         for sample in dict.fromkeys((*samples, *range(min(LOOKED_THROUGH, len(shown[0].test)))))
     ]
     problem = results[0].problem
-    frames = stacks[0].truth.shape[0]
-    first = results[0].test.frames - frames
+    frames = max(stack.truth.shape[0] for stack in stacks)
+    first = 0 if problem.static else problem.frames_in
     alone = problem.static or is_line(results)
     labels = [] if alone else [str(first + number + 1) for number in range(frames)]
     over = ", x to the right, time upwards" if is_line(results) and not problem.static else ""

@@ -53,10 +53,10 @@ def results_table(results: Sequence[Result]) -> Table:
 
 def _horizon(results: Sequence[Result]) -> str:
     """How far the forecasts of own data go, in its time."""
-    test, problem = results[0].test, results[0].problem
-    if problem.name != OWN or problem.static:
+    if results[0].problem.name != OWN or results[0].problem.static:
         return ""
-    return f", {test.frames - problem.frames_in} steps{test.step_text}"
+    steps = {result.test.frames - result.problem.frames_in for result in results}
+    return f", {' or '.join(map(str, sorted(steps)))} steps{results[0].test.step_text}"
 
 
 def metrics_table(results: Sequence[Result]) -> Table:
@@ -132,16 +132,17 @@ def ratios_table(results: Sequence[Result]) -> Table | None:
 
 def places_table(results: Sequence[Result]) -> Table | None:
     """The error in the regions that the geometry has, one row per model, ± over seeds; None where there are none."""
-    geometry = results[0].test.geometry
-    if not geometry.places:
+    results = [result for result in results if result.test.geometry.places]
+    if not results:
         return None
+    geometry = results[0].test.geometry
     caption = f"Root mean square error over the spread of the field, by {geometry.place}"
     columns = [Column(name, digits=3, better="lower") for name in geometry.places]
     table = Table([Column("model"), *columns], caption=caption)
     for result in results:
         row: dict[str, Cell] = {"model": result.label}
         for name in geometry.places:
-            known = [value for scores in result.scores if (value := scores.regions[name]) is not None]
+            known = [value for scores in result.scores if (value := scores.regions.get(name)) is not None]
             row[name] = Score.of(known) if known else None
         table.rows.append(row)
     return table
@@ -185,6 +186,8 @@ def _chance(results: Sequence[Result], label: str, other: str, case: str) -> str
     rows = [next((r for r in results if (r.label, r.case) == (name, case)), None) for name in (label, other)]
     mine, theirs = rows
     if mine is None or theirs is None or mine.test.describe() != theirs.test.describe():
+        return None
+    if mine.problem.frames_in != theirs.problem.frames_in:  # whose forecasts are shorter
         return None
     errors = [_over_seeds([scores.errors for scores in each.scores]) for each in (mine, theirs)]
     p = p_value(*errors) if len(errors[0]) == len(errors[1]) else None

@@ -13,8 +13,13 @@ from data.fields.options import Told
 from data.fields.reader import Fields, open_fields
 from lab.cli import run
 from lab.files import read_json
+from lab.runs import finished_runs
+from pde.config import EvalConfig, TrainConfig
+from pde.figures import comparable, panels
 from pde.predictor import load
 from pde.problems import PROBLEMS, own_problem
+from pde.scores import score_runs
+from pde.tables import ratios_table, results_table
 from pde.train import train
 from tests.data.field_files import LINES, WRITERS, boundary
 
@@ -85,6 +90,46 @@ def test_own_fields_are_carried_where_that_is_asked_for(
     assert evaluation("--figures", "false") == 0
     horizons = (workplace / "runs" / "pde" / "results" / "horizons.csv").read_text()
     assert horizons.startswith("model,case,correlation 0.95,")
+
+
+def test_weights_meet_data_of_their_own_kind_only(train_own, evaluation, workplace, capsys):
+    """Fields that are missing would be filled by those that are there, and constants taken for fields."""
+    u, v = np.random.default_rng(0).standard_normal((2, 8, 3, 8, 8))
+    arrays = {
+        "two": {"u": u, "v": v},
+        "one": {"u": u},
+        "constant": {"u": u, "c": u[:, 0]},
+        "turned": {"v": v, "u": u},
+        "map": {"inputs": u[:, :2].transpose(0, 2, 3, 1), "outputs": u[:, :2].transpose(0, 2, 3, 1)},
+    }
+    for name, each in arrays.items():
+        np.savez(f"{name}.npz", **each)
+    assert train_own("--data", "two.npz", "--periodic", "x,y", "--name", "a") == 0
+    weights = ["--weights", str(workplace / "runs" / "pde" / "a" / "weights.safetensors")]
+    for name, reason in {
+        "one": "one.npz has u; give data with as many, in the same order",
+        "constant": "error: a was trained on the fields u, v, and ",
+        "turned": "turned.npz has v, u; give data",
+        "map": "map.npz holds maps from an input to its answer; give other data",
+    }.items():
+        for which in (weights, []):
+            words = ["--data", f"{name}.npz", "--figures", "false", "--out", "here"]
+            assert evaluation(*words, *which) == 2
+            assert reason in capsys.readouterr().err
+
+
+def test_forecasts_from_other_frames_share_a_table_but_no_picture(train_own, workplace, trajectories):
+    words = ("--data", trajectories, "--periodic", "x,y")
+    assert train_own(*words, "--name", "a") == 0
+    assert train_own(*words, "--model", "mno", "--recipe", "fno", "--frames-in", "2", "--name", "b") == 0
+    results = score_runs(finished_runs(TrainConfig), EvalConfig(), workplace / "scores")
+    assert [result.label for result in results] == ["mno, frames in 2", "fno, frames in 1"]
+    table, ratios = results_table(results), ratios_table(results)
+    assert table.caption.endswith(", 3 or 4 steps")
+    assert ratios is not None
+    assert ratios.rows[0]["p_waves"] is None  # not the same frames
+    assert len(comparable(results, "waves")) == 1
+    assert panels(comparable(results, "waves"), 0, workplace / "a.png").is_file()
 
 
 def test_every_file_has_a_table_of_its_own(train_own, evaluation, maps, trajectories, workplace):

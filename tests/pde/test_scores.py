@@ -13,6 +13,7 @@ from data.fields.reader import open_fields
 from lab.config import as_plain_dict
 from lab.files import read_json, write_json
 from lab.runs import FinishedRun, finished_runs, rows
+from pde import report
 from pde.config import EvalConfig, TrainConfig
 from pde.scores import score_runs
 from pde.sources import Split
@@ -108,6 +109,8 @@ def test_a_file_that_tells_no_viscosity_has_that_of_its_run(again, make_flow, wo
     runs = [run for run in finished_runs(TrainConfig) if run.name in files]
     results = score_runs(runs, EvalConfig(), workplace / "scores")
     assert {(result.label, result.case) for result in results} == {("fno", "nu1e-2"), ("fno", "nu2e-2")}
+    page = report.write(results, [], [], workplace / "report.html").read_text()
+    assert all(f"<b>FNO, nu = {nu}</b>: {name}" in page for name, nu in (("V1", 0.01), ("V2", 0.02)))
 
 
 def test_weights_of_one_folder_are_rows_of_their_own(again, flow_file, evaluation, workplace):

@@ -152,6 +152,15 @@ def test_a_region_without_points_has_no_error_and_a_periodic_box_no_regions():
     assert places_table([result("fno", [0.1])]) is None
 
 
+def test_places_are_those_of_the_rows_that_have_any():
+    """Of one file, whose boundary was told in two ways."""
+    between_walls = result("lfno", [0.1], problem="darcy", regions=(0.3,))
+    for both in ([between_walls, result("fno", [0.1])], [result("fno", [0.1]), between_walls]):
+        table = places_table(both)
+        assert table is not None
+        assert [row["model"] for row in table.rows] == ["lfno"]
+
+
 def test_horizons_are_steps_before_the_correlation_falls():
     made = result("mno", [0.1, 0.2], [0.1, 0.2])
     correlations = [[[0.99, 0.96, 0.9, 0.5], [0.99, 0.9, 0.9, 0.9]], [[0.99, 0.99, 0.99, 0.99]] * 2]
