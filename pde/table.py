@@ -18,6 +18,7 @@ def table(config: TableConfig) -> None:
     from pde.scores import score_runs
     from pde.train import train
 
+    _refuse_what_cannot_be_built(config)
     runs = train_missing(list(planned(config)), train)
     folder = runs_dir() / TrainConfig.app / f"{config.prefix}-results"
     evaluation = EvalConfig(threads=config.threads)
@@ -27,8 +28,7 @@ def table(config: TableConfig) -> None:
 def planned(config: TableConfig) -> Iterator[TrainConfig]:
     """The options of all runs of the table, case by case where there are several."""
     problem = config.about
-    values = [None] if problem.case is None else [{problem.case: value} for value in config.nus]
-    for case in values:
+    for case in _cases(config):
         named = problem.name if case is None else problem.case_name(*case.values())
         for row, (model, options, others) in _rows(config).items():
             for seed in range(config.seeds if config.ablation or row in config.seeded_models else 1):
@@ -39,6 +39,37 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
                     **others,
                 }
                 yield run_of_table(config, TrainConfig, model, _fitting(config, model, options), **own)
+
+
+def _cases(config: TableConfig) -> list[Mapping[str, Any] | None]:
+    """The options in which the columns of the table differ; nothing where there is one column."""
+    case = config.about.case
+    return [None] if case is None else [{case: value} for value in config.nus]
+
+
+def _refuse_what_cannot_be_built(config: TableConfig) -> None:
+    """Refuse rows that do not suit the points or the fields of the data: now, not after the others were trained."""
+    from lab.errors import UserError
+    from pde.models import build
+    from pde.sources import Split
+
+    problem, case = config.about, _cases(config)[0] or {}
+    runs = {
+        row: run_of_table(config, TrainConfig, model, _fitting(config, model, options), **case, **others)
+        for row, (model, options, others) in _rows(config).items()
+    }
+    data = Split(next(iter(runs.values()))).train
+    reasons = {}
+    for row, run in runs.items():
+        given = len(data.inputs) if problem.static else run.in_frames * len(data.names) + len(data.constants)
+        try:
+            build(run.model, given, data.grid, len(data.names), **run.options)
+        except UserError as error:
+            reasons[row] = str(error)
+    if reasons:
+        left = [row for row in runs if row not in reasons]
+        remedy = f" The others are --models {','.join(left)}" if left and not config.ablation else ""
+        raise UserError(f"{' '.join(reasons.values())}{remedy}")
 
 
 def _fitting(config: TableConfig, model: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,7 +104,9 @@ def _rows(config: TableConfig) -> dict[str, Row]:
     model, chosen = rows[row]
     whole = run_of_table(config, TrainConfig, model, chosen)
     found: dict[str, Row] = {row: (model, chosen, {})}
-    for name, (options, others) in WITHOUT.items():
+    across = "y" in config.about.geometry.axes
+    for name, (parts, others) in WITHOUT.items():
+        options = {key: value for key, value in parts.items() if across or key != "learn_y"}
         has_part = options.keys() <= whole.options.keys() and (
             any((whole.options[key] or False) != value for key, value in options.items())
             or any(getattr(whole, key) != value for key, value in others.items())

@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from data.fields.generator import generate
@@ -75,10 +76,10 @@ def test_problems_do_not_share_a_table(train_fields, evaluation, workplace):
     assert written == {"per_sample.csv", "report.html", "scores"} | tables
 
 
-def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, workplace):
+def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, make_flow, workplace):
     assert train_flow("--model", "ffno", "--width", "4", "--modes", "3", "--name", "a") == 0
     weights = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
-    words = ["--weights", weights, "--data", str(flow_file), "--out", "here", "--figures", "false"]
+    words = ["--weights", weights, "--data", str(make_flow(1)), "--out", "here", "--figures", "false"]
     assert evaluation(*words) == 0
     written = [path.name for path in sorted(Path("here").iterdir())]
     tables = [
@@ -92,6 +93,26 @@ def test_eval_takes_any_weights_and_any_data(train_flow, evaluation, flow_file, 
         written = Path("here/per_sample.csv").read_text()
         Path(f"{images}.csv").write_text(written)
     assert Path("1.csv").read_text() != Path("4.csv").read_text()
+
+
+def test_of_the_file_it_was_trained_on_a_run_meets_the_test_samples_alone(
+    train_flow, evaluation, flow_file, workplace
+):
+    assert train_flow("--model", "ffno", "--width", "4", "--modes", "3", "--name", "a") == 0
+    weights = str(workplace / "runs" / "pde" / "a" / "weights.safetensors")
+    words = ["--data", str(flow_file), "--out", "here", "--figures", "false"]
+    for which in ([], ["--weights", weights]):
+        assert evaluation(*words, *which) == 0
+        assert len(Path("here/per_sample.csv").read_text().splitlines()) == 1 + 2
+        assert (
+            "2 test samples (simulated) on 16 x 16 points, which no training has seen."
+            in Path("here/report.html").read_text()
+        )
+    assert evaluation(*words, "--num-test", "10") == 0
+    assert (
+        "10 test samples (simulated) on 16 x 16 points, some of which a training has seen."
+        in Path("here/report.html").read_text()
+    )
 
 
 def test_a_rollout_is_as_long_as_the_trajectories_it_is_shown(train_flow, evaluation, workplace, tmp_path):
@@ -151,6 +172,30 @@ def test_an_ablation_has_only_what_the_problem_has():
         "-seed0",
         *(f"-without-{part}-seed0" for part in ("symmetries", "coordinates", "cells", "learning")),
     ]
+
+
+def test_an_ablation_on_a_line_leaves_out_what_a_line_has(workplace):
+    np.savez("line.npz", u=np.random.default_rng(0).standard_normal((8, 5, 16)))
+    words = ["--data", "line.npz", "--periodic", "x", "--preset", "smoke", "--ablation", "true"]
+    wanted = list(planned(table_options(*words)))
+    parts = [options.name.removeprefix("table-own-mno") for options in wanted]
+    assert parts == [
+        "-seed0",
+        *(f"-without-{part}-seed0" for part in ("coordinates", "cells", "learning")),
+    ]
+    assert (wanted[-1].options["learn_x"], wanted[-1].options["learn_y"]) == ("fixed", None)
+
+
+def test_a_table_refuses_what_cannot_be_built_before_it_trains_the_others(workplace, capsys):
+    np.savez("two.npz", u=np.ones((8, 3, 8, 16)), v=np.ones((8, 3, 8, 16)))
+    size = ["--num-train", "4", "--num-val", "2", "--num-test", "2", "--modes", "2"]
+    words = ["--data", "two.npz", "--periodic", "x,y", "--preset", "smoke", *size]
+    assert cli.run("python -m pde.table", {"": table}, words) == 2
+    said = capsys.readouterr().err
+    assert "unet cannot be built on 8 x 16 points" in said
+    assert "TF-Net forecasts one field" in said
+    assert said.endswith("--models mno,lfno,fno,fno-transport,ffno,resnet\n")
+    assert not (workplace / "runs").exists()
 
 
 def test_options_of_a_model_in_a_table_go_to_the_models_that_have_them():
