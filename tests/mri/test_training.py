@@ -1,11 +1,14 @@
 """What training does, on small synthetic knees."""
 
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from data.scans.reader import open_scan
 from data.scans.slices import SliceDataset, collate
 from lab.budget import Pace
 from lab.files import read_json
@@ -21,6 +24,7 @@ from mri.sampling import evaluation_masks, training_masks
 from mri.search import _examples, _losses, choose
 from mri.sources import Source, evenly
 from mri.train import plan_of, train
+from tests.data import own_files as own
 
 SMALL = {
     "preset": "smoke",
@@ -134,6 +138,22 @@ def test_each_echo_has_the_best_candidate_on_the_training_scans(knees, monkeypat
         assert float(method.of_echo("strength", torch.tensor([echo]))) == found[f"strength_{echo + 1}"]
         least += float(losses[best][mine].sum()) / len(mine)
     assert found["loss"] == pytest.approx(least)
+
+
+def test_an_empty_slice_does_not_choose_the_strength(workplace):
+    """Beyond the anatomy ESPIRiT finds no signal: the maps are zero there, and so is the error of every candidate."""
+    plane = (32, 24)
+    full, maps = own.kspace(3, plane, noise=0.05), np.stack([own.maps(plane)] * 3)
+    maps[2] = 0
+    chosen = []
+    for slices in (2, 3):
+        np.save(f"scan{slices}.npy", full[:slices])
+        np.save(f"scan{slices}_maps.npy", maps[:slices])
+        scan = open_scan(f"scan{slices}.npy")
+        masks = {scan.scan_id: torch.from_numpy(own.lines(plane)).expand(4, -1, -1)}
+        chosen.append(choose(CgSense(plane), SliceDataset([scan]), masks, seed=0))
+    assert chosen[0]["strength"] == chosen[1]["strength"] != CgSense.candidates[0][0]
+    assert all(math.isfinite(one["loss"]) for one in chosen)
 
 
 def test_there_is_nothing_to_choose_for_sense(knees):
