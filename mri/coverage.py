@@ -31,7 +31,7 @@ def coverage_table(
     chosen = [result for result in results if result.learned and not result.runs[-1].config.get("scan")]
     if not chosen:
         raise UserError("--uncertainty is for methods that gradients train; none of these runs has one.")
-    echoes = range(1, scans[0].num_echoes + 1)
+    echoes = range(1, max(scan.num_echoes for scan in scans) + 1)
     columns = [Column("acc", "acc."), Column("method"), Column("n", "N"), Column("factor", digits=2)]
     columns += [Column(f"coverage_{echo}", f"coverage E{echo}", digits=3) for echo in echoes]
     columns += [Column(f"width_{echo}", f"half-width E{echo}", digits=4, extra=True) for echo in echoes]
@@ -60,9 +60,11 @@ def coverage_table(
             }
             measured = [(found[scan.path], factor_from(calibration, without=scan.path)) for scan in scans]
             for echo in echoes:
-                shares = [float((one[0][echo - 1] < own).mean()) for one, own in measured]
-                row[f"coverage_{echo}"] = Score.of(shares)
-                row[f"width_{echo}"] = Score.of(own * one[1][echo - 1] for one, own in measured)
+                having = [(one, own) for one, own in measured if len(one[0]) >= echo]
+                row[f"coverage_{echo}"] = Score.of(
+                    float((one[0][echo - 1] < own).mean()) for one, own in having
+                )
+                row[f"width_{echo}"] = Score.of(own * one[1][echo - 1] for one, own in having)
             table.rows.append({**row, "factor": factor})
             progress.advance()
     return table
@@ -70,10 +72,10 @@ def coverage_table(
 
 def _validation_scans(run: FinishedRun, root: Path) -> list[Scan]:
     """The validation scans of a run's own data, which may have moved to `root` since."""
-    own = Path(run.manifest["data"]["root"])
+    own, plane = Path(run.manifest["data"]["root"]), run.config.get("plane")
     if own.is_dir():
-        return Source(own, skip_bad=True).scans("val")
-    found = Source(root, skip_bad=True).scans("val")
+        return Source(own, skip_bad=True, plane=plane).scans("val")
+    found = Source(root, skip_bad=True, plane=plane).scans("val")
     if [scan.scan_id for scan in found] != run.manifest["data"]["validation"]:
         raise UserError(
             f"--uncertainty calibrates on the data of {run.name}, which were in {own} and are gone; {root} has other "

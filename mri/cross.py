@@ -1,5 +1,6 @@
 """What was trained on one kind of data, scored on others: trained on rows, scored on columns."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -32,7 +33,9 @@ def cross_table(
         by_data.setdefault(run.manifest["data"]["name"], []).append(run)
     columns: list[Column] = []
     cells: dict[tuple[float, str, str, int], dict[str, Cell]] = {}
-    for root, scans in tested(roots, config.split, config.plane).items():
+    found = tested(roots, config.split, config.plane)
+    origins = Counter(scans[0].origin for scans in found.values())
+    for root, scans in found.items():
         for trained_on, members in by_data.items():
             kinds = {str(run.config["mask"]) for run in members}
             if len(kinds) > 1:
@@ -44,8 +47,9 @@ def cross_table(
                 row |= {
                     f"{root}-{echo}": Score.of(result.values(SHOWN, echo).values()) for echo in result.echoes
                 }
-        echoes = range(1, scans[0].num_echoes + 1)
-        titles = [f"{scans[0].origin}{f' E{echo}' if len(echoes) > 1 else ''}" for echo in echoes]
+        echoes = range(1, max(scan.num_echoes for scan in scans) + 1)
+        name = scans[0].origin if origins[scans[0].origin] == 1 else f"{scans[0].origin} ({root.name})"
+        titles = [f"{name}{f' E{echo}' if len(echoes) > 1 else ''}" for echo in echoes]
         columns += [
             Column(f"{root}-{echo}", title, better="higher", digits=METRICS[SHOWN].digits)
             for echo, title in zip(echoes, titles, strict=True)

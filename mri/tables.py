@@ -69,13 +69,19 @@ def paired_table(results: Sequence[Result], reference: str, data: str) -> Table:
         row = _setting(result)
         for echo in result.echoes:
             for name in METRICS:
-                mine, known = result.values(name, echo), references[result.acc].values(name, echo)
-                theirs = [known[scan] for scan in mine]
-                row[f"{name}_{echo}"] = Score.of(a - b for a, b in zip(mine.values(), theirs, strict=True))
+                known = references[result.acc].values(name, echo)
+                # With --supervision zero-shot either knows its own scans alone.
+                pairs = [
+                    (one, known[scan]) for scan, one in result.values(name, echo).items() if scan in known
+                ]
+                if not pairs:
+                    continue
+                row[f"{name}_{echo}"] = Score.of(mine - theirs for mine, theirs in pairs)
                 if name == tested:
-                    chance = p_value(list(mine.values()), theirs)
+                    chance = p_value(*zip(*pairs, strict=True))
                     row[f"p_{echo}"] = None if chance is None else f"{chance:.2g}"
-        table.rows.append(row)
+        if len(row) > len(_setting(result)):
+            table.rows.append(row)
     return table
 
 

@@ -42,6 +42,16 @@ def test_a_diverged_seed_takes_nobody_elses_table_away(value):
     assert "nan" in tables["seeds"].markdown()
 
 
+def test_differences_are_of_the_scans_that_both_know():
+    sense = Result("sense", "sense", 2.0, 0, {0: rows(30.0, 31.0, 33.0)})
+    own = Result(
+        "mcs", "mcs", 2.0, 0, {0: rows(30.0, 34.0)[1:]}
+    )  # --supervision zero-shot on the second scan
+    other = Result("unet", "unet", 2.0, 1, {0: rows(29.0)})
+    (row,) = paired_table([sense, own, other], "mcs", "test data").rows
+    assert (row["method"], row["psnr_1"]) == ("sense", Score(-3.0))
+
+
 def test_differences_come_with_the_chance_that_they_are_none():
     from scipy.stats import wilcoxon
 

@@ -9,13 +9,15 @@ import torch
 from data.scans.reader import open_scan
 from lab.errors import UserError
 from lab.runs import FinishedRun
+from mri import coverage, cross
 from mri.config import EvalConfig, ReconstructConfig, TrainConfig
-from mri.coverage import _validation_scans
+from mri.coverage import _validation_scans, coverage_table
 from mri.eval import evaluate
 from mri.models.sense import Sense
 from mri.predictor import Predictor
 from mri.reconstruct import reconstruct
 from mri.sampling import evaluation_masks
+from mri.scores import Result
 from mri.sources import Source
 from mri.train import train
 from mri.uncertainty import LEVEL, PARTS, half_width, keep, kept_factor, parts, ratios, spread
@@ -159,3 +161,32 @@ def test_data_that_have_moved_are_found_where_the_scored_scans_are(knees, tmp_pa
     run.manifest["data"]["validation"].append("MTR_999")
     with pytest.raises(UserError, match=r"calibrates on the data of m, which were in .*gone"):
         _validation_scans(run, knees)
+
+
+def test_scans_may_have_different_numbers_of_echoes(tmp_path, monkeypatch):
+    paths = []
+    for name, echoes in (("one", 1), ("two", 2)):
+        np.save(tmp_path / f"{name}.npy", np.stack([own.kspace(1, (16, 12))] * echoes, axis=1))
+        paths.append(tmp_path / f"{name}.npy")
+    scans = [open_scan(path) for path in paths]
+    ratio = np.full(10, 1.0)
+    monkeypatch.setattr(
+        coverage, "_measured", lambda _, scan, *__: ([ratio] * scan.num_echoes, [0.5] * scan.num_echoes)
+    )
+    monkeypatch.setattr(coverage, "_validation_scans", lambda *_: scans)
+    monkeypatch.setattr(Result, "predictor", lambda *_: None)
+    run = FinishedRun(tmp_path / "m", {}, {"data": {}})
+    (row,) = coverage_table(
+        [Result("mcs", "mcs", 2.0, 1, {}, (run,))], scans, "random", "data", tmp_path
+    ).rows
+    assert [row[f"width_{echo}"].count for echo in (1, 2)] == [2, 1]
+
+
+def test_data_sets_of_one_kind_have_columns_that_tell_them_apart(tmp_path, monkeypatch):
+    np.save(tmp_path / "scan.npy", own.kspace(1, (16, 12)))
+    scan = open_scan(tmp_path / "scan.npy")
+    monkeypatch.setattr(cross, "tested", lambda *_: {Path("a/left"): [scan], Path("a/right"): [scan]})
+    monkeypatch.setattr(cross, "score_runs", lambda *_: [])
+    run = FinishedRun(tmp_path / "m", {"mask": "random"}, {"data": {"name": "own data"}})
+    table = cross.cross_table([run], [], EvalConfig(), tmp_path)
+    assert [column.title for column in table.columns[4:]] == ["own data (left)", "own data (right)"]
