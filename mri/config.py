@@ -1,7 +1,7 @@
 """Options of the MRI commands; nothing here needs torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -229,6 +229,13 @@ class T2Options:
         if self.tr is not None and self.te is not None and self.te >= self.tr:
             raise UserError(f"--te must be below --tr, but {self.te:g} is not below {self.tr:g}.")
 
+    def refuse_without_t2(self) -> None:
+        """Refuse a timing or a T1 that a command would not use."""
+        usual = {field.name: field.default for field in fields(T2Options)}
+        given = [name for name in ("t1", "tr", "te", "flip") if getattr(self, name) != usual[name]]
+        if given and not self.t2:
+            raise UserError(f"{flag(given[0])} is for maps of T2; add --t2, or leave it out.")
+
 
 @dataclass(frozen=True)
 class EvalConfig(T2Options):
@@ -267,7 +274,12 @@ class EvalConfig(T2Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.refuse_without_t2()
         at_least(self, 1, "threads")
+        unused = [name for name in ("data", "t2", "uncertainty") if getattr(self, name)]
+        unused += ["export"] if self.export != "none" else []
+        if self.cross and unused:
+            raise UserError(f"--cross writes one table and nothing else; leave out {flag(unused[0])}.")
         for name in self.against:
             _ = MODELS[name]  # an unknown one is refused with a sentence
 
@@ -292,8 +304,8 @@ class ReconstructConfig(T2Options):
     acc: float | None = None
     """Acceleration to simulate on a fully sampled scan (default: that of the training; with --model none). 1: none is
     simulated. A scan that is undersampled already is recognised and taken as it is."""
-    mask: Kind = "poisson"
-    """How --acc samples with --model; weights know their own."""
+    mask: Kind | None = None
+    """How --acc samples with --model; weights know their own. (default: poisson)"""
     slices: str | None = None
     """Slices to reconstruct, as in 100:164: from the first up to the last, which is left out, counting from 0."""
     uncertainty: bool = False
@@ -304,6 +316,7 @@ class ReconstructConfig(T2Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.refuse_without_t2()
         at_least(self, 0, "strength")
         at_least(self, 1, "threads")
 

@@ -26,7 +26,11 @@ def affine_from(scan: Scan, first: int) -> NDArray[np.float64]:
 
 
 def check_series(folder: Path, part: str | None) -> None:
-    """Refuse a series of complex numbers, or one among other files."""
+    """Refuse a series of complex numbers, one among other files, or one that no package writes."""
+    try:
+        import pydicom  # noqa: F401
+    except ImportError as error:
+        raise UserError("DICOM files need pydicom; run: pip install 'monarch-science[dicom]'.") from error
     if part == "complex":
         raise UserError(
             "DICOM files hold no complex numbers; ask for --part magnitude or phase, or another format."
@@ -43,11 +47,9 @@ def write_series(
     Rows of an image run along ky, columns along kz. Values are rescaled linearly over the whole series, so that slices
     and echoes can be compared.
     """
-    try:
-        import pydicom.uid
-    except ImportError as error:
-        raise UserError("DICOM files need pydicom; run: pip install 'monarch-science[dicom]'.") from error
     check_series(folder, "complex" if np.iscomplexobj(volumes) else part)
+    import pydicom.uid
+
     matrix = affine_from(scan, first) * np.append(TO_LEFT_BACK_HEAD, 1)[:, None]
     low, high = float(np.nanmin(volumes)), float(np.nanmax(volumes))
     low = min(low, 0.0)

@@ -43,10 +43,16 @@ def _cross(runs: Sequence[FinishedRun], roots: Sequence[Path], folder: Path, con
 
 def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> None:
     """Tables, figures and volumes of some runs; runs on other data, or sampled otherwise, have tables of their own."""
+    from collections import Counter
+
     import torch
 
     from lab.console import say
+    from lab.files import fingerprint
+    from mri.volumes import need_nibabel
 
+    if config.export == "nifti":
+        need_nibabel()  # before the work
     keep_freed()
     torch.set_num_threads(config.threads or torch.get_num_threads())
     if config.data is not None and not config.data.is_dir():
@@ -54,6 +60,7 @@ def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> Non
     groups: dict[tuple[Path, str], list[FinishedRun]] = {}
     for each in runs:
         root = Path(config.data or each.manifest["data"]["root"])
+        root = next((other for other, _ in groups if other.resolve() == root.resolve()), root)
         if "undersampled" in each.manifest["data"] and not _can_be_scored(each, root, config):
             own = each.config.get("scan")
             wanted = f"scan {own} among the {config.split} scans" if own else f"{config.split} scan"
@@ -67,8 +74,10 @@ def report(runs: Sequence[FinishedRun], folder: Path, config: EvalConfig) -> Non
         groups.setdefault((root, each.config["mask"]), []).append(each)
     if not groups:
         raise UserError("no run is left to score; name fully sampled scans with --data.")
+    namesakes = Counter(root.name for root in {root for root, _ in groups})
     for (root, mask), members in groups.items():
-        place = folder / f"{root.name}-{mask}" if len(groups) > 1 else folder
+        apart = f"-{fingerprint(str(root.resolve()))[:6]}" if namesakes[root.name] > 1 else ""
+        place = folder / f"{root.name}{apart}-{mask}" if len(groups) > 1 else folder
         _report_one(members, root, place, config)
 
 
@@ -134,7 +143,8 @@ def _warn_of_overlap(runs: Sequence[FinishedRun], scans: "Sequence[Scan]") -> No
     from lab.console import say
 
     names = {scan.scan_id for scan in scans}
-    for run in runs:
+    alike = [run for run in runs if run.manifest["data"]["name"] == scans[0].origin]
+    for run in alike:  # scans of another kind of data may have the same names
         seen = {key: names & set(run.manifest["data"][key]) for key in ("train", "validation")}
         if seen["train"] or seen["validation"]:
             words = " and ".join(f"{len(found)} in {key}" for key, found in seen.items() if found)

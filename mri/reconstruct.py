@@ -54,8 +54,10 @@ def reconstruct(config: ReconstructConfig) -> None:
 def _check(config: ReconstructConfig) -> None:
     from lab.checks import existing_file
     from mri.dicom import check_series
-    from mri.volumes import beside, ending_of
+    from mri.volumes import beside, ending_of, need_nibabel
 
+    if ending_of(config.out) == ".nii" or config.uncertainty:
+        need_nibabel()
     if not ending_of(config.out):
         check_series(config.out, config.part)
         if config.t2:
@@ -68,6 +70,10 @@ def _check(config: ReconstructConfig) -> None:
         )
     if config.strength is not None and config.model is None:
         raise UserError("--strength goes with --model; weights have theirs.")
+    if config.mask is not None and (config.model is None or config.acc in (None, 1)):
+        raise UserError(
+            "--mask goes with --model and --acc: weights know their own mask, and without --acc nothing is sampled."
+        )
 
 
 def _input(config: ReconstructConfig) -> Path:
@@ -93,7 +99,7 @@ def _predictor(config: ReconstructConfig, scan: "Scan") -> "Predictor":
         )
     if config.strength is not None:
         method.set_strength(config.strength)
-    return Predictor(method, {"model": name, "acc": 1.0, "mask": config.mask})
+    return Predictor(method, {"model": name, "acc": 1.0, "mask": config.mask or "poisson"})
 
 
 def _sampling(config: ReconstructConfig, scan: "Scan", predictor: "Predictor") -> tuple["Tensor | None", str]:

@@ -99,13 +99,18 @@ def write_volume(
     return write_series(path, values, scan, chosen, first=first, what=what)
 
 
-def write_nifti(path: str | Path, volumes: NDArray[Any], scan: Scan, *, first: int = 0) -> Path:
-    """Write volumes (slices, ky, kz) or (slices, ky, kz, echoes) with the scan's spacing and orientation."""
+def need_nibabel() -> Any:
+    """The package that writes NIfTI files; without it a sentence."""
     try:
         import nibabel
     except ImportError as error:
         raise UserError("NIfTI files need nibabel; run: pip install 'monarch-science[nifti]'.") from error
-    path = Path(path)
+    return nibabel
+
+
+def write_nifti(path: str | Path, volumes: NDArray[Any], scan: Scan, *, first: int = 0) -> Path:
+    """Write volumes (slices, ky, kz) or (slices, ky, kz, echoes) with the scan's spacing and orientation."""
+    nibabel, path = need_nibabel(), Path(path)
     kind = np.complex64 if np.iscomplexobj(volumes) else np.float32
     image = nibabel.Nifti1Image(np.asarray(volumes, kind), affine_from(scan, first))
     image.header.set_xyzt_units("mm")

@@ -1,6 +1,7 @@
 """The commands as people type them, and what they answer to mistakes."""
 
 import csv
+import re
 from pathlib import Path
 
 import nibabel
@@ -10,7 +11,9 @@ import pytest
 from data.scans.reader import load_scans
 from lab import weights
 from lab.cli import parse, run
-from mri.config import TableConfig, TrainConfig
+from lab.runs import FinishedRun
+from mri import eval as mri_eval
+from mri.config import EvalConfig, TableConfig, TrainConfig
 from mri.eval import evaluate
 from mri.experiment import header
 from mri.models.__main__ import show as models
@@ -162,6 +165,48 @@ def test_eval_refuses_an_unknown_method_to_compare_with(workplace, capsys):
     assert "did you mean msense?" in capsys.readouterr().err
 
 
+def test_data_sets_of_one_name_have_tables_of_their_own(workplace, monkeypatch):
+    """Two folders called knees; one of them is named in two ways."""
+    runs = []
+    for number, root in enumerate(("a/knees", "b/knees", "b/../a/knees")):
+        Path(root.replace("b/../", "")).mkdir(parents=True, exist_ok=True)
+        runs.append(FinishedRun(Path(f"run{number}"), {"mask": "random"}, {"data": {"root": root}}))
+    places = {}
+    monkeypatch.setattr(
+        mri_eval, "_report_one", lambda members, root, place, _: places.update({place: members})
+    )
+    mri_eval.report(runs, Path("results"), EvalConfig(threads=1))
+    assert sorted(len(members) for members in places.values()) == [1, 2]
+    assert all(re.fullmatch(r"knees-[0-9a-f]{6}-random", place.name) for place in places)
+
+
+def test_scans_of_another_kind_of_data_were_not_met(knees, capsys):
+    scans = load_scans(knees, "test").scans
+    data = {"name": "synthetic knee", "train": [scans[0].scan_id], "validation": []}
+    both = [FinishedRun(Path(name), {}, {"data": data | {"name": kind}})
+            for name, kind in (("mine", "synthetic knee"), ("theirs", "SKM-TEA"))]  # fmt: skip
+    mri_eval._warn_of_overlap(both, scans)
+    said = capsys.readouterr().out
+    assert "mine has met scans" in said
+    assert "theirs" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["--cross", "a,b", "--export", "nifti"],
+            "--cross writes one table and nothing else; leave out --export",
+        ),
+        (["--cross", "a,b", "--t2"], "leave out --t2"),
+        (["--tr", "25"], "--tr is for maps of T2; add --t2, or leave it out"),
+    ],
+)
+def test_options_of_eval_that_would_do_nothing_are_refused(words, sentence, workplace, capsys):
+    assert run("python -m mri.eval", {"": evaluate}, words) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+
+
 def test_weights_of_another_size_are_refused_where_they_cannot_be_resampled(knees, workplace, capsys):
     config = TrainConfig(options={"form": "grid"})
     method = MSense((40, 24), form="grid")
@@ -181,6 +226,8 @@ def test_weights_of_another_size_are_refused_where_they_cannot_be_resampled(knee
             "--weights names a.safetensors, but there is no such file",
         ),
         (["--weights", "a", "--input", "b", "--out", "c.png"], "ends in .nii or .nii.gz, .cfl or .npy"),
+        (["--model", "sense", "--input", "b", "--mask", "lines"], "--mask goes with --model and --acc"),
+        (["--model", "sense", "--input", "b", "--flip", "20"], "--flip is for maps of T2; add --t2"),
     ],
 )
 def test_mistakes_in_reconstruct_get_a_sentence(workplace, capsys, words, sentence):

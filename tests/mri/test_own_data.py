@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import nibabel
@@ -198,6 +199,15 @@ def test_mistakes_get_a_sentence_before_any_work(undersampled, capsys, words, se
     assert reconstruct_with(*words) == 2
     assert re.search(sentence, capsys.readouterr().err)
     assert not Path("reconstruction.nii.gz").exists()
+
+
+@pytest.mark.parametrize(("package", "out"), [("nibabel", "a.nii"), ("pydicom", "series")])
+def test_a_missing_package_is_named_before_any_work(package, out, undersampled, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert reconstruct_with("--model", "sense", "--input", str(undersampled), "--out", out) == 2
+    printed = capsys.readouterr()
+    assert f"need {package}; run: pip install" in printed.err
+    assert "coil maps" not in printed.out
 
 
 def test_a_series_that_cannot_be_written_is_refused_before_any_work(undersampled, capsys):
