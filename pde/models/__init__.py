@@ -187,6 +187,8 @@ def check_geometry(name: str, options: Mapping[str, Any], geometry: Geometry) ->
         raise UserError(
             f"--refine {options['refine']} is for a box that is periodic both ways; here is {geometry}."
         )
+    if (options.get("refine") or 1) > 1 and not options.get("transport"):
+        raise UserError(f"--refine {options['refine']} is for fields that are carried: add --transport true.")
     if (options.get("refine") or 1) > 1 and options.get("filter") == "monarch":
         raise UserError("--filter monarch learns the transforms of one grid: leave --refine out.")
     if padding is not None and not any(geometry.bounded):
@@ -229,18 +231,19 @@ def build(name: str, in_channels: int, grid: "Grid | Resolution", fields: int = 
     chosen = MODELS.settled(name, options)
     check_geometry(name, chosen, grid.geometry)
     make = MODELS[name].load()
-    arguments = chosen | _of_grid(grid, fields, chosen)
-    for part_of_transport in CARRIED:
-        arguments.pop(part_of_transport.name, None)
+    harmonic = chosen.get("start") == "sht" or getattr(MODELS[name], "sphere", False)
     try:
+        arguments = chosen | _of_grid(grid, fields, chosen, harmonic)
+        for part_of_transport in CARRIED:
+            arguments.pop(part_of_transport.name, None)
         model: Model = make(in_channels, grid.resolution, fields, **arguments)
     except (ValueError, TypeError) as error:
         raise UserError(f"{name} cannot be built on {shown(grid.resolution)} points: {error}") from error
     return model
 
 
-def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that depend on the grid, in its terms."""
+def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any], harmonic: bool) -> dict[str, Any]:
+    """Options that depend on the grid, in its terms; `harmonic` says whether the transform is that of a sphere."""
     from pde.models.parts.coordinates import Coordinates
     from pde.models.parts.latent import coarse
     from pde.models.parts.transport import Transport
@@ -249,7 +252,7 @@ def _of_grid(grid: "Grid", fields: int, options: Mapping[str, Any]) -> dict[str,
     found: dict[str, Any] = {}
     if "padding" in options:
         found["padding"] = geometry.padding(options["padding"] or 0.0, grid.resolution)
-    if options.get("start") == "sht" or (sphere and "start" not in options and "modes" in options):
+    if harmonic:
         found["latitudes"] = geometry.latitudes
     if options.get("latent") is not None and isinstance(geometry, Line):
         found["latent"] = options["latent"], 1

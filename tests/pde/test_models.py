@@ -523,3 +523,9 @@ def test_a_geometry_has_its_rows_and_each_of_them_builds(problem: Any) -> None:
     assert set(rows) == set(ROWS[problem].split())
     for name, (model, options) in rows.items():
         assert TrainConfig(problem=problem, model=model, options=options).model == name.split("-")[0]
+
+
+@pytest.mark.parametrize("name", [name for name, entry in MODELS.items() if entry.suits(Sphere())])
+def test_every_model_that_suits_the_sphere_works_there(name: str) -> None:
+    net = build(name, 1, Grid.of(Sphere("equiangular"), 32, 64), **SMALL.get(name, {}))
+    assert net(torch.randn(1, 32, 64, 1)).shape == (1, 32, 64, 1)

@@ -199,6 +199,11 @@ def test_another_resolution_is_refused_with_a_sentence() -> None:
         small().at_resolution(32)
 
 
+def test_without_transport_there_is_nothing_to_refine() -> None:
+    with pytest.raises(UserError, match="--refine 2 is for fields that are carried: add --transport true"):
+        build("mno", 1, 16, width=4, modes=4, refine=2)
+
+
 def test_rows_of_a_table_that_are_not_carried_are_not_refined() -> None:
     table = TableConfig(nus=[1e-5], models=["mno", "fno", "fno-transport"], options={"refine": 2})
     assert [run.options["refine"] for run in planned(table)] == [2, None, 2]

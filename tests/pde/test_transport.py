@@ -10,6 +10,8 @@ from torch import Tensor
 
 from data.fields.geometry import Box, Geometry, Sphere
 from data.fields.layout import Grid
+from lab.errors import UserError
+from pde.models import build
 from pde.models.options import Parity
 from pde.models.parts.splines import Degree, spline_between_walls, spline_on_torus
 from pde.models.parts.transport import REACH, Plane, Transport
@@ -139,6 +141,11 @@ def test_a_solid_rotation_of_the_sphere_turns_the_field(sphere: Sphere, axis: tu
     assert (expected - field(points)).abs().max() > 0.1
     # Gauss's rows keep an uneven distance across the poles, which a spline by rows does not know.
     assert (moved[0] - expected).abs().max() < (2e-3 if sphere.latitudes == "equiangular" else 5e-3)
+
+
+def test_an_odd_number_of_longitudes_has_no_other_side() -> None:
+    with pytest.raises(UserError, match="an even number of longitudes is needed; there are 15"):
+        build("fno", 1, Grid.of(Sphere(), 8, 15), width=4, modes=3, transport=True)
 
 
 def test_a_filter_on_the_sphere_commutes_with_turns_of_longitude() -> None:

@@ -170,6 +170,11 @@ class Globe(Surface):
 
     def __init__(self, resolution: tuple[int, int], geometry: Sphere) -> None:
         super().__init__()
+        if resolution[1] % 2:
+            raise ValueError(
+                f"fields are carried across the poles to the other side, half a turn away: an even number of "
+                f"longitudes is needed; there are {resolution[1]}."
+            )
         self.resolution = resolution
         theta, phi = geometry.coordinates(*resolution)
         self.poles = int(
