@@ -124,7 +124,7 @@ class MonarchAttention(nn.Module):
         elif not self.batch_first:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         q, k, v = (
-            project(x).reshape(*x.shape[:2], self.num_heads, -1).transpose(1, 2)
+            project(x).reshape(*x.shape[:2], self.num_heads, self.embed_dim // self.num_heads).transpose(1, 2)
             for project, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
         )
         mask = self._mask(q, attn_mask, key_padding_mask)

@@ -281,6 +281,15 @@ def test_attention_with_monarch_projections_is_that_of_its_dense_form(options):
     torch.testing.assert_close(one, dense(q[0], k[0], v[0])[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_attention_with_monarch_projections_takes_an_empty_batch(batch_first):
+    dense = nn.MultiheadAttention(64, 4, batch_first=batch_first)
+    x = torch.empty(0, 5, 64) if batch_first else torch.empty(5, 0, 64)
+    ours, weights = MonarchAttention.from_attention(dense)(x, x, x)
+    assert ours.shape == dense(x, x, x)[0].shape
+    assert weights.shape == (0, 5, 5)
+
+
 def test_attention_with_keys_of_its_own_is_left():
     model = nn.Sequential(nn.MultiheadAttention(64, 4, add_bias_kv=True), nn.Linear(64, 64))
     assert list(monarchize(model).left) == ["0"]
