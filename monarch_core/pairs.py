@@ -55,7 +55,8 @@ def product(A: Tensor, B: Tensor) -> Tensor:
     >>> torch.allclose(product(A, B), torch.view_as_real(expected), atol=1e-5)
     True
     """
-    if traced() or torch.is_autocast_enabled(A.device.type):
+    # Of the meta device autocast knows nothing.
+    if traced() or A.is_meta or torch.is_autocast_enabled(A.device.type):
         return _product(A, B, complex_kernels(A))
     made: Tensor = _Product.apply(A, B, complex_kernels(A))  # type: ignore[no-untyped-call]
     return made
@@ -120,6 +121,7 @@ class _Product(Function):
     @staticmethod
     def forward(ctx: Any, A: Tensor, B: Tensor, complex: bool) -> Tensor:
         ctx.save_for_backward(A, B)
+        ctx.save_for_forward(A, B)
         ctx.complex = complex
         return _product(A, B, complex)
 
@@ -138,3 +140,10 @@ class _Product(Function):
             by_A = _real_product(gradient, adjoint(B)) if ctx.needs_input_grad[0] else None
             by_B = _real_product(adjoint(A), gradient) if ctx.needs_input_grad[1] else None
         return by_A, by_B, None
+
+    @staticmethod
+    def jvp(ctx: Any, by_A: Tensor | None, by_B: Tensor | None, _: None) -> Tensor:
+        A, B = ctx.saved_tensors
+        of_A = None if by_A is None else _product(by_A.contiguous(), B, ctx.complex)
+        of_B = None if by_B is None else _product(A, by_B.contiguous(), ctx.complex)
+        return sum(part for part in (of_A, of_B) if part is not None)  # type: ignore[return-value]

@@ -63,6 +63,7 @@ class _Reordered(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
         ctx.save_for_backward(index, inverse)
+        ctx.save_for_forward(index)
         return x.gather(-1, index.expand_as(x))
 
     @staticmethod
@@ -70,6 +71,11 @@ class _Reordered(torch.autograd.Function):
         index, inverse = ctx.saved_tensors
         back: Tensor = _Reordered.apply(gradient, inverse, index)  # type: ignore[no-untyped-call]
         return back, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        (index,) = ctx.saved_tensors
+        return tangent.gather(-1, index.expand_as(tangent))
 
 
 def _reordered(x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:

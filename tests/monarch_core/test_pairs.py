@@ -7,7 +7,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from monarch_core import PlaneTransform, SphereTransform, real_arithmetic
+from monarch_core import PlaneTransform, SphereTransform, dct, real_arithmetic
 from monarch_core.pairs import adjoint, product, real_part_matrix, rearranged
 
 WAYS = {"complex": contextlib.nullcontext, "real": real_arithmetic}
@@ -106,3 +106,20 @@ def test_bfloat16_is_multiplied_as_real_numbers():
     assert (made.float() - product(A, B)).norm() < 0.02 * product(A, B).norm()
     with torch.autocast("cpu", torch.bfloat16):
         assert product(A, B).dtype == torch.bfloat16
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # of torch's own rules
+@pytest.mark.parametrize("way", WAYS)
+def test_derivatives_go_forward_too(way, assert_close):
+    sheared = PlaneTransform((6, 6), 2, learn="matrix", shear=True, dtype=torch.float64).analysis
+    for operator in (sheared, dct(12, dtype=torch.float64)):
+        x, direction = torch.randn(2, 2, *operator.in_shape, dtype=torch.float64)
+        with WAYS[way](), torch.autograd.forward_ad.dual_level():
+            y = operator(torch.autograd.forward_ad.make_dual(x, direction))
+            assert_close(torch.autograd.forward_ad.unpack_dual(y).tangent, operator(direction))
+
+
+def test_a_transform_on_the_meta_device_gives_shapes():
+    plane = PlaneTransform((8, 8), 2, learn="matrix").to("meta")
+    modes = plane.analyse(torch.empty(3, 8, 8, 5, device="meta"))
+    assert plane.synthesise(modes).shape == (3, 8, 8, 5)
