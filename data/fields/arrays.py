@@ -16,7 +16,7 @@ would tell.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from data.fields.foreign import length_of, require_dimensions, require_shape, st
 from data.fields.geometry import Box, Line
 from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.fields.options import Told, words
-from data.fields.told import retold
+from data.fields.told import is_symmetry, retold, symmetry_of
 from lab.errors import UserError
 
 AXES = {
@@ -73,9 +73,7 @@ class PlainArrays(Source):
             for name, array in arrays.items()
             if axis not in ("sample", "field") and len(array.shape) == 1 and name.lower() in aliases
         }
-        large = [
-            name for name, array in arrays.items() if len(array.shape) > 1 and (name in named or not named)
-        ]
+        large = [name for name in named or arrays if len(arrays[name].shape) > 1]
         pair = _pair(large, arrays)
         self._order = self._orders(large, arrays, words(told.axes), pair, bool(named))
         moving = [name for name in self._order if "time" in self._order[name]]
@@ -90,6 +88,12 @@ class PlainArrays(Source):
             and not any(name.lower() in aliases for aliases in AXES.values())
         ]
         self._order |= dict.fromkeys(numbers, ("sample",))
+        for name in self._order:
+            if arrays[name].kind == "c":
+                raise UserError(
+                    f"{path}: {name!r} holds complex numbers, and fields are real; save its real and its imaginary "
+                    "part as two arrays, or leave it out with --fields."
+                )
         self._given = [name for name in self._order if name not in self._solution]
         if static and pair:  # its input comes first
             self._given = [pair[0], *(name for name in self._given if name != pair[0])]
@@ -122,9 +126,7 @@ class PlainArrays(Source):
             },
             unsaid=("x", "y") if plane else ("x",),
         )
-        flags = {entry.name for entry in fields(Told)} - {"fields", "axes", "time_step"}
-        said = {key: value for key, value in attributes.items() if key in flags}
-        self.layout = retold(stamped(self), Told(**said), path)  # type: ignore[arg-type]
+        self.layout = _with_attributes(stamped(self), attributes, told, path)
 
     def read(self, index: int, frames: slice = EVERY) -> Array:
         """All fields of a sample."""
@@ -248,6 +250,39 @@ class PlainArrays(Source):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_arrays": None}
+
+
+def _with_attributes(layout: Layout, attributes: Mapping[str, str], told: Told, path: Path) -> Layout:
+    """A layout with what the file says of itself, where the user tells nothing else."""
+    boundary = {key: getattr(told, key) for key in ("periodic", "walls", "sphere")}
+    said: dict[str, Any] = {}
+    for key in (*boundary, "units"):
+        if key in attributes:
+            alone: dict[str, Any] = {key: attributes[key]}
+            try:
+                Told(**alone)
+                said |= alone
+            except UserError as error:
+                if not (any(boundary.values()) if key in boundary else told.units):
+                    came = f"as the attribute {key!r} of {path} says; give the flag, which counts more."
+                    raise UserError(f"{str(error).rstrip('.')}, {came}") from error
+    known = {
+        *layout.names,
+        *layout.inputs,
+        *layout.constants,
+        "time",
+        "x",
+        "y",
+    }  # some may not have been chosen
+    units = {name: unit for name, unit in Told(units=said.pop("units", "")).unit_of.items() if name in known}
+    layout = replace(retold(layout, Told(**said), path), units=layout.units | units)
+    kept = tuple(words(attributes.get("keeps", "")))
+    if told.keeps or told.fields or any(boundary.values()):
+        domain = retold(layout, Told(**boundary), path)
+        return replace(layout, symmetries=tuple(word for word in kept if is_symmetry(word, domain, path)))
+    for word in kept:
+        symmetry_of(word, layout, path)  # refuses what cannot be
+    return replace(layout, symmetries=kept)
 
 
 def _pair(names: Sequence[str], arrays: Mapping[str, NamedArray]) -> tuple[str, str] | None:

@@ -101,4 +101,7 @@ def _load_v5(path: Path, num_samples: int | None, frames: int | None) -> npt.NDA
 
 def _check_shape(shape: tuple[int, ...], path: Path) -> None:
     if len(shape) != 4 or shape[1] != shape[2] or 0 in shape:
-        raise UserError(f"{path} has u of shape {shape}; (samples, n, n, frames) was expected.")
+        raise UserError(
+            f"{path} has u of shape {shape}; (samples, n, n, frames) was expected. "
+            "If it is another array, say what its axes are, for example --axes sample,time,x,y."
+        )

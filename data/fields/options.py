@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from data.fields.geometry import Boundary, Latitudes
 from lab.checks import above, at_least
@@ -184,6 +184,8 @@ class Told:
                 raise UserError(f"{flag} takes x, y or x,y, not {value!r}.")
         if both := set(words(self.periodic)) & set(words(self.walls)):
             raise UserError(f"{min(both)} cannot be both --periodic and between --walls; give one of them.")
+        if self.sphere not in (None, *get_args(Latitudes)):
+            raise UserError(f"--sphere takes {' or '.join(get_args(Latitudes))}, not {self.sphere!r}.")
         if self.sphere is not None and (self.periodic or self.walls):
             raise UserError("--sphere says all of the boundary; leave out --periodic and --walls.")
         if not all(name and unit for name, unit in self.unit_of.items()):

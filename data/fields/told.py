@@ -75,7 +75,7 @@ def retold(layout: Layout, told: Told, path: Path) -> Layout:
         for word in new.symmetries:
             symmetry_of(word, new, path)  # refuses what cannot be
     else:  # a boundary that is told counts more than what the file keeps within its own
-        new = replace(new, symmetries=tuple(word for word in new.symmetries if _possible(word, new, path)))
+        new = replace(new, symmetries=tuple(word for word in new.symmetries if is_symmetry(word, new, path)))
     if told.time_step is None:
         return new
     return replace(new, times=told.time_step * torch.arange(len(layout.times), dtype=torch.float64))
@@ -102,7 +102,8 @@ def symmetry_of(word: str, layout: Layout, path: Path) -> tuple[Move, tuple[int,
     return MOVES[move], tuple(layout.names.index(name) for name in fields)
 
 
-def _possible(word: str, layout: Layout, path: Path) -> bool:
+def is_symmetry(word: str, layout: Layout, path: Path) -> bool:
+    """Whether a word names a symmetry that the domain has."""
     try:
         symmetry_of(word, layout, path)
     except UserError:

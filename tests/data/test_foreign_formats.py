@@ -226,6 +226,70 @@ def test_a_file_tells_its_geometry_and_symmetries_by_attributes(tmp_path: Path) 
     assert layout.times.tolist() == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
 
 
+@pytest.mark.parametrize(
+    ("attributes", "told", "message"),
+    [
+        (
+            {"periodic": "true"},
+            {"walls": "x,y"},
+            "--periodic takes x, y or x,y, not 'true', as the attribute 'per",
+        ),
+        (
+            {"sphere": "yes"},
+            {"sphere": "equiangular"},
+            "--sphere takes legendre-gauss or equiangular, not 'yes', as",
+        ),
+        (
+            {"units": "m/s"},
+            {"units": "u=m/s"},
+            "--units takes names and units, .*, not 'm/s', as the attribute",
+        ),
+        ({"keeps": "turn x"}, {"periodic": "x,y"}, "'turn x' is no symmetry of own.h5"),
+        ({"keeps": "rotation"}, {"keeps": "mirror x"}, "'rotation' is no symmetry of own.h5"),
+    ],
+)
+def test_flags_count_more_than_what_a_file_says(
+    tmp_path: Path, attributes: dict[str, str], told: dict[str, Any], message: str
+) -> None:
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["u"] = random(SAMPLES, FRAMES, ROWS, COLUMNS)
+        file.attrs.update(attributes)
+    with pytest.raises(UserError, match=message):
+        open_fields(tmp_path / "own.h5")
+    layout = open_fields(tmp_path / "own.h5", told=Told(**told)).source.layout
+    assert layout.symmetries == {"turn x": ("turn x",), "rotation": ("mirror x",)}.get(
+        attributes.get("keeps"), ()
+    )
+
+
+def test_fields_that_are_left_out_may_have_units_and_symmetries(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["u"], file["v"] = random(2, SAMPLES, FRAMES, ROWS, COLUMNS)
+        file.attrs.update({"periodic": "x,y", "units": "u=m,v=s", "keeps": "mirror x:v,mirror y:u"})
+    layout = open_fields(tmp_path / "own.h5", told=Told(fields="u")).source.layout
+    assert (layout.units, layout.symmetries) == ({"u": "m"}, ("mirror y:u",))
+
+
+def test_arrays_are_read_in_the_order_that_is_told(tmp_path: Path) -> None:
+    u, v = random(2, SAMPLES, FRAMES, ROWS, COLUMNS)
+    np.savez(tmp_path / "own.npz", u=u, v=v)
+    found = open_fields(tmp_path / "own.npz", told=Told(fields="v,u"))
+    assert found.names == ("v", "u")
+    assert np.array_equal(found.load()[..., 0].permute(0, 3, 1, 2).numpy(), v)
+
+
+def test_complex_numbers_are_refused(tmp_path: Path) -> None:
+    u = random(SAMPLES, FRAMES, ROWS, COLUMNS)
+    np.savez(tmp_path / "own.npz", psi=u + 1j * u, v=u)
+    savemat(tmp_path / "own.mat", {"psi": u + 1j * u, "v": u})
+    for name in ("own.npz", "own.mat"):
+        with pytest.raises(
+            UserError, match=r"'psi' holds complex numbers, .* save its real and its imaginary"
+        ):
+            open_fields(tmp_path / name)
+        assert open_fields(tmp_path / name, told=Told(fields="v")).names == ("v",)
+
+
 def test_uneven_points_are_refused(tmp_path: Path) -> None:
     path, _ = write_flow(tmp_path)
     with h5py.File(path, "r+") as file:
