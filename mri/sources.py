@@ -112,6 +112,7 @@ def samples(options: TrainConfig, source: Source) -> Samples:
         train = validation = [source.scan(options.scan)]
     else:
         train, validation = source.scans("train", options.num_train), source.scans("val")
+    _check_names([*train, *validation])
     per_scan = options.slices and options.slices * len(train)
     return Samples(
         train,
@@ -121,14 +122,27 @@ def samples(options: TrainConfig, source: Source) -> Samples:
     )
 
 
+def _check_names(scans: Sequence[Scan]) -> None:
+    """Refuse scans of one name that cannot share their masks, which go by the name."""
+    known: dict[str, Scan] = {}
+    for scan in scans:
+        other = known.setdefault(scan.scan_id, scan)
+        grids = {(each.matrix_shape[1:], each.acquired_grid, each.undersampled) for each in (scan, other)}
+        if len(grids) > 1:
+            raise UserError(
+                f"{other.path} and {scan.path} have one name, by which masks and scores go, but differ in size or "
+                "sampling; rename one of them."
+            )
+
+
 def evenly(slices: SliceDataset, places: int | None, together: bool) -> Slices:
     """`places` evenly spaced slices of all the scans' volumes, each with all its echoes; None for everything.
 
     The echoes of a slice are samples of their own, or `together` one.
     """
-    by_place: dict[tuple[str, int], list[int]] = {}
+    by_place: dict[tuple[Path, int], list[int]] = {}
     for index, (scan, slice_index, _) in enumerate(slices.items):
-        by_place.setdefault((scan.scan_id, slice_index), []).append(index)
+        by_place.setdefault((scan.path, slice_index), []).append(index)
     groups = list(by_place.values())
     wanted = len(groups) if places is None else min(places, len(groups))
     chosen = [groups[(2 * number + 1) * len(groups) // (2 * wanted)] for number in range(wanted)]

@@ -64,7 +64,8 @@ class MSense(Method):
             self._start(None, 2 if per_echo else 1)
         except ValueError as error:
             raise UserError(
-                f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}: {error}"
+                f"mSENSE cannot be built for slices of {plane[0]} x {plane[1]}, since a Monarch matrix needs a size "
+                "that is a product: pad k-space with zeros to sides that are no primes, or use --model mcs."
             ) from error
 
     def choose(self, candidate: Candidate, echo: int | None = None) -> None:

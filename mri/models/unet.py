@@ -24,12 +24,7 @@ class UNet(Method):
         self, plane: tuple[int, int], density: Tensor | None = None, channels: int = 32, levels: int = 4
     ) -> None:
         super().__init__(plane, density)
-        if (plane[0] >> levels) * (plane[1] >> levels) < 2:
-            least = 2**levels
-            raise UserError(
-                f"a U-Net of {levels} levels needs slices of at least {least} x {2 * least}, not "
-                f"{plane[0]} x {plane[1]}."
-            )
+        _check(plane, levels)
         widths = [channels * 2**level for level in range(levels + 1)]
         self.down = nn.ModuleList(
             _convolutions(before, after) for before, after in zip([2, *widths[:-2]], widths[:-1], strict=True)
@@ -46,6 +41,7 @@ class UNet(Method):
     def network(self, image: Tensor) -> Tensor:
         """The U-Net itself, from complex images (batch, ky, kz), or pairs, to the same."""
         x = (torch.view_as_real(image) if image.is_complex() else image).movedim(-1, 1)
+        _check((x.shape[-2], x.shape[-1]), len(self.down))  # it may have been built for larger slices
         # Instance normalisation forgets how bright a slice is, so it is taken out before and put back after,
         # as fastMRI's own pipeline does.
         scale = x.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-12)
@@ -76,6 +72,15 @@ class UNet(Method):
         blocks += zip([*self.rise], points[:0:-1], strict=True)
         convolving = sum(2 * weight.numel() * n for block, n in blocks for weight in block.parameters())
         return convolving + 2 * self.last.weight.numel() * points[0]
+
+
+def _check(plane: tuple[int, int], levels: int) -> None:
+    """Refuse slices of which nothing is left at the bottom."""
+    if (plane[0] >> levels) * (plane[1] >> levels) < 2:
+        least = 2**levels
+        raise UserError(
+            f"a U-Net of {levels} levels needs slices of at least {least} x {2 * least}, not {plane[0]} x {plane[1]}."
+        )
 
 
 def _convolutions(before: int, after: int) -> nn.Sequential:

@@ -286,6 +286,16 @@ def test_grid_calibration_and_acceleration_by_hand(mask, grid, calibration, unde
     assert found.acceleration == grid[0] * grid[1] / mask.sum()
 
 
+def test_a_scan_is_undersampled_if_any_echo_is(tmp_path: Path) -> None:
+    few = own.kspace(1, SMALL)
+    np.save(tmp_path / "a.npy", np.stack([few, few * own.lines(SMALL, calibration=6)], axis=1))
+    scan = open_scan(tmp_path / "a.npy")
+    assert scan.undersampled
+    np.testing.assert_array_equal(scan.sampling.mask, own.lines(SMALL, calibration=6))
+    np.save(tmp_path / "b.npy", np.stack([few, 0 * few], axis=1))  # an echo that was not written says nothing
+    assert not open_scan(tmp_path / "b.npy").undersampled
+
+
 def test_an_ellipse_is_full_sampling() -> None:
     y, z = np.meshgrid(np.linspace(-1, 1, 64), np.linspace(-1, 1, 48), indexing="ij")
     assert not Sampling(y**2 + z**2 <= 1).undersampled

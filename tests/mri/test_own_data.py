@@ -434,6 +434,31 @@ def test_a_table_that_cannot_be_made_is_refused_before_training(words, message, 
     assert not Path("runs").exists()
 
 
+def test_scans_of_one_name_that_differ_in_size_are_refused(workplace, capsys):
+    for split, plane in (("train", (32, 24)), ("val", (24, 16))):
+        Path("mine", split).mkdir(parents=True)
+        np.save(f"mine/{split}/scan.npy", own.kspace(1, plane))
+    words = ["--data", "mine", "--preset", "smoke", "--model", "msense", "--name", "m"]
+    assert run("python -m mri.train", {"": train}, words) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "mine/train/scan.npy and mine/val/scan.npy have one name" in said
+    assert not Path("runs/mri/m").exists()
+
+
+@pytest.mark.parametrize("model", ["unet", "varnet"])
+def test_networks_that_were_trained_on_larger_slices_refuse_what_leaves_them_nothing(model):
+    method = build(model, (64, 64), **({"channels": 2} | ({"levels": 3} if model == "varnet" else {})))
+    small = torch.ones(1, 2, 12, 7, dtype=torch.complex64)
+    mask = torch.ones(1, 12, 7, dtype=torch.bool)
+    with pytest.raises(UserError, match=r"levels needs slices of at least .* not 12 x 7"):
+        method(small, small, mask, torch.zeros(1, dtype=torch.long))
+
+
+def test_msense_says_what_to_do_about_a_prime_side():
+    with pytest.raises(UserError, match=r"17 x 12, since .* sides that are no primes, or use --model mcs"):
+        build("msense", (17, 12))
+
+
 def test_with_ground_truth_an_undersampled_scan_is_refused(workplace, capsys):
     Path("mine").mkdir()
     for number in range(3):

@@ -26,7 +26,8 @@ CORNER = 8
 class OwnScan(Scan):
     """K-space (slice, echo, coil, ky, kz) on disk, with maps (slice, coil, ky, kz) or a calibration scan beside it.
 
-    There is a target only where k-space is fully sampled. What was sampled is found from the zeros of the middle slice.
+    There is a target only where k-space is fully sampled, every echo of it. What was sampled is found from the zeros of
+    the middle slice.
     """
 
     def __init__(
@@ -54,8 +55,8 @@ class OwnScan(Scan):
         if notes.orientation:
             self.orientation = (notes.orientation[0], notes.orientation[1], notes.orientation[2])
         middle = np.asarray(kspace[slices // 2, 0])
-        self._sampling = Sampling.of(middle)
         self._check(middle)
+        self._sampling = self._found_sampling(middle)
         self.acquired_grid = self._sampling.acquired_grid
         self.undersampled = self._sampling.undersampled
         wanted = (slices, self.num_coils, ky, kz)
@@ -96,6 +97,16 @@ class OwnScan(Scan):
         kspace = torch.from_numpy(self.kspace(slice_index, echo))
         maps = torch.from_numpy(np.array(found[slice_index], np.complex64))
         return kspace, maps, Sense(maps).adjoint(kspace)
+
+    def _found_sampling(self, middle: np.ndarray) -> Sampling:
+        """That of the first echo, or of the first that was undersampled; of the others one coil is enough to tell."""
+        first = Sampling.of(middle)
+        if first.undersampled:
+            return first
+        others = (
+            Sampling.of(self._kspace[self.num_slices // 2, echo, :1]) for echo in range(1, self.num_echoes)
+        )
+        return next((one for one in others if one.mask.any() and one.undersampled), first)
 
     def _check(self, middle: np.ndarray) -> None:
         strength = np.abs(middle).sum(0)
