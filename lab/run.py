@@ -1,6 +1,7 @@
 """A run's folder: `runs/<app>/<name>/`, owned by one run at a time."""
 
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,7 +84,8 @@ class Run:
     def resume_command(self) -> str:
         """The command that continues this run, or the whole campaign that it is part of."""
         module = manifest.command_line().split(" --")[0]
-        return _continued_by.get() or f"{module} --config {self.folder / 'config.yaml'} --resume"
+        stored = shlex.quote(str(self.folder / "config.yaml"))
+        return _continued_by.get() or f"{module} --config {stored} --resume"
 
     def update(self, **entries: Any) -> None:
         """Change entries of the manifest; the wall time grows by this session's."""
@@ -100,11 +102,13 @@ class Run:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         # SystemExit is how an interrupted run leaves, with its status already written.
-        if isinstance(error, Stopped | KeyboardInterrupt):
-            self.update(status="interrupted")
-        elif error is not None and not isinstance(error, SystemExit):
-            self.update(status="failed", error=f"{type(error).__name__}: {error}")
-        self.close()
+        try:
+            if isinstance(error, Stopped | KeyboardInterrupt):
+                self.update(status="interrupted")
+            elif error is not None and not isinstance(error, SystemExit):
+                self.update(status="failed", error=f"{type(error).__name__}: {error}")
+        finally:  # also where the disk is full
+            self.close()
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -124,6 +128,7 @@ class Run:
             self._refuse_other_options(self.folder / "config.yaml")
             self.manifest = manifest.read(self.folder / "manifest.json")
             self._refuse_other_data(data)
+            self.manifest.pop("error", None)  # how an earlier session ended
             sessions = self.manifest.setdefault("resumed", [])
             sessions.append({"command": manifest.command_line(), "git": manifest.git_state()})
         else:

@@ -116,6 +116,11 @@ def fit(
             ) from error
         finally:
             _leave_process_group()
+    if not best.best:
+        raise UserError(
+            f"the validation score {experiment.monitor!r} was finite in no epoch, so no weights were kept; the last "
+            "checkpoint is. Lower --lr, raise --warmup-steps or set --grad-clip, and begin a new run."
+        )
     run.update(status="finished", best=best.best)
     return best.best
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -132,6 +133,20 @@ def test_an_interrupted_run_is_continued_by_its_own_command_or_by_its_campaign(w
         assert run.resume_command() == alone
 
 
+def test_the_command_that_continues_a_run_can_be_typed_whatever_its_name(workplace):
+    with Run.open(TrainConfig(name="two words"), {}) as run:
+        assert shlex.split(run.resume_command())[-2] == str(run.folder / "config.yaml")
+
+
+def test_a_run_that_failed_and_was_resumed_has_no_error(workplace):
+    config = TrainConfig(name="one", resume=True)
+    with pytest.raises(OSError, match="the disk"), Run.open(config, {}) as run:
+        raise OSError("the disk")
+    assert "the disk" in run.manifest["error"]
+    with Run.open(config, {}) as run:
+        assert "error" not in run.manifest
+
+
 def test_a_resumed_run_keeps_the_plan_it_began_with(workplace):
     config = cli.parse(TrainConfig, [*OPTIONS, "--name", "one", "--resume"], prog="x")
     with Run.open(config, {}) as run:
@@ -196,6 +211,18 @@ def test_a_non_finite_loss_names_the_step_and_keeps_the_last_good_checkpoint(wor
     assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"
     assert all(torch.isfinite(tensor).all() for tensor in final_state(folder).values())
     assert torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)[MARK]["step"] == 4
+
+
+def test_scores_that_are_never_finite_are_a_sentence(workplace, monkeypatch):
+    scores = Recovery.scores
+    monkeypatch.setattr(
+        Recovery,
+        "scores",
+        lambda self, batch: {key: each * torch.nan for key, each in scores(self, batch).items()},
+    )
+    with pytest.raises(UserError, match="the validation score 'error' was finite in no epoch"):
+        demo("--name", "sick", "--epochs", "1")
+    assert json.loads(Path("runs/demo/sick/manifest.json").read_text())["status"] == "failed"
 
 
 class Bomb:
