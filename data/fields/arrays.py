@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from data.fields.containers import NamedArray, open_arrays
 from data.fields.foreign import length_of, require_dimensions, require_shape, stamped, times_of
-from data.fields.geometry import Box, Line
+from data.fields.geometry import Box, Latitudes, Line, Sphere
 from data.fields.layout import EVERY, Array, Grid, Layout, Source
 from data.fields.options import Told, words
 from data.fields.told import is_symmetry, retold, symmetry_of
@@ -38,6 +39,7 @@ AXES = {
     "field": ("field", "fields", "channel", "channels", "component", "variable"),
 }
 """An axis, and the names that it goes by."""
+LATITUDES = ("lat", "latitude")
 
 PAIRS = (("inputs", "outputs"), ("input", "output"), ("a", "u"), ("coeff", "sol"), ("x", "y"))
 """Names of a map's two arrays: what is given, and its answer."""
@@ -127,6 +129,10 @@ class PlainArrays(Source):
             unsaid=("x", "y") if plane else ("x",),
         )
         self.layout = _with_attributes(stamped(self), attributes, told, path)
+        kind = told.sphere or (None if told.boundaries else self.layout.grid.geometry.latitudes)
+        for name, array in arrays.items():
+            if kind is not None and name.lower() in LATITUDES and array.shape == (first["x"],):
+                _check_latitudes(path, np.asarray(array[()], dtype=np.float64), kind)
 
     def read(self, index: int, frames: slice = EVERY) -> Array:
         """All fields of a sample."""
@@ -250,6 +256,27 @@ class PlainArrays(Source):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_arrays": None}
+
+
+def _check_latitudes(path: Path, points: npt.NDArray[np.float64], kind: Latitudes) -> None:
+    """Refuse points that are not the latitudes, or colatitudes, of a sphere of this kind from north to south."""
+    degrees = points if np.abs(points).max() > 4 else np.rad2deg(points)
+    found = 90 - degrees if degrees.min() < 0 else degrees
+    rows, _ = Sphere(kind).coordinates(len(points), 1)
+    wanted = np.rad2deg(rows.numpy())
+    close = 18 / len(points)  # a tenth of a row
+    if np.allclose(found, wanted, rtol=0, atol=close):
+        return
+    if np.allclose(found[::-1], wanted, rtol=0, atol=close):
+        raise UserError(
+            f"{path}: its latitudes run from south to north, and --sphere takes them from north to south; "
+            "reverse them and the fields along x."
+        )
+    ours, theirs = (f"{90 - each[0]:.2f} to {90 - each[-1]:.2f}" for each in (found, wanted))
+    raise UserError(
+        f"{path}: its latitudes, {ours} degrees, are not those of --sphere {kind}, {theirs}; interpolate the fields to "
+        "those, or read them as a box with --walls x --periodic y."
+    )
 
 
 def _with_attributes(layout: Layout, attributes: Mapping[str, str], told: Told, path: Path) -> Layout:

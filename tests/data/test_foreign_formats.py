@@ -290,6 +290,30 @@ def test_complex_numbers_are_refused(tmp_path: Path) -> None:
         assert open_fields(tmp_path / name, told=Told(fields="v")).names == ("v",)
 
 
+@pytest.mark.parametrize(
+    ("latitudes", "message"),
+    [
+        (np.linspace(90, -90, ROWS), None),
+        (np.deg2rad(np.linspace(0, 180, ROWS)), None),
+        (np.linspace(-90, 90, ROWS), "its latitudes run from south to north"),
+        (
+            90 - 180 * centres(ROWS),
+            r"78.75 to -78.75 degrees, are not those of --sphere equiangular, 90.00 to -90.00;",
+        ),
+    ],
+)
+def test_latitudes_are_those_of_the_sphere_that_is_told(
+    tmp_path: Path, latitudes: np.ndarray, message: str | None
+) -> None:
+    np.savez(tmp_path / "own.npz", u=random(SAMPLES, FRAMES, ROWS, COLUMNS), lat=latitudes)
+    told = Told(sphere="equiangular")
+    if message is None:
+        assert open_fields(tmp_path / "own.npz", told=told).geometry == Sphere("equiangular")
+        return
+    with pytest.raises(UserError, match=message):
+        open_fields(tmp_path / "own.npz", told=told)
+
+
 def test_uneven_points_are_refused(tmp_path: Path) -> None:
     path, _ = write_flow(tmp_path)
     with h5py.File(path, "r+") as file:
