@@ -1,6 +1,10 @@
 """What is understood of a file of fields, in a few lines and a table."""
 
+from collections.abc import Iterable
+
 import numpy as np
+import torch
+from torch import Tensor
 
 from data.fields.options import InfoConfig
 from data.fields.reader import Fields, open_fields
@@ -54,17 +58,27 @@ def spread(fields: Fields) -> Table:
     columns = [Column("field"), *([Column("unit")] if fields.units else [])]
     columns += [Column(key, digits=4) for key in ("mean", "std", "min", "max")]
     table = Table(columns)
-    some = np.stack([fields[i].double().flatten(0, 2).numpy() for i in chosen])
-    groups = [(fields.names, some)]
+    # Sample by sample, each of which may be large.
+    groups = [(fields.names, _spread(fields[i] for i in chosen))]
     if fields.inputs:
-        given = [fields.one(i).load_inputs()[0].double().flatten(0, 1).numpy() for i in chosen]
-        groups.insert(0, (tuple(f"{name} (input)" for name in fields.inputs), np.stack(given)))
+        given = tuple(f"{name} (input)" for name in fields.inputs)
+        groups.insert(0, (given, _spread(fields.one(i).load_inputs() for i in chosen)))
     if fields.constants:
-        kept = [fields.one(i).load_constants()[0].double().flatten(0, 1).numpy() for i in chosen]
-        groups.append((tuple(f"{name} (constant)" for name in fields.constants), np.stack(kept)))
-    for names, values in groups:
-        for name, each in zip(names, np.moveaxis(values, -1, 0), strict=True):
-            numbers = {key: float(getattr(each, key)()) for key in ("mean", "std", "min", "max")}
+        kept = tuple(f"{name} (constant)" for name in fields.constants)
+        groups.append((kept, _spread(fields.one(i).load_constants() for i in chosen)))
+    for names, found in groups:
+        for place, name in enumerate(names):
+            numbers = {key: float(values[place]) for key, values in found.items()}
             unit = fields.units.get(name.removesuffix(" (input)").removesuffix(" (constant)"))
             table.rows.append({"field": name, "unit": unit, **numbers})
     return table
+
+
+def _spread(samples: Iterable[Tensor]) -> dict[str, Tensor]:
+    """Mean, standard deviation and extremes of each field of samples (..., field), all of the same size."""
+    lines = (sample.double().flatten(0, -2) for sample in samples)
+    each = [(x.mean(0), x.var(0, correction=0), x.amin(0), x.amax(0)) for x in lines]
+    means, variances, low, high = (torch.stack(parts) for parts in zip(*each, strict=True))
+    mean = means.mean(0)
+    std = (variances + (means - mean).square()).mean(0).sqrt()
+    return {"mean": mean, "std": std, "min": low.amin(0), "max": high.amax(0)}

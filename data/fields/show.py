@@ -118,7 +118,8 @@ def line_sheet(fields: Fields, path: Path) -> Path:
 
 def animation(fields: Fields, path: Path) -> Path:
     """All samples side by side, the first field of each, a quarter of a second per frame."""
-    scaled = [sample / sample.abs().max() for sample in fields.load()[..., 0]]
+    # Of a sample that is zero throughout nothing has to be scaled.
+    scaled = [sample / (float(sample.abs().max()) or 1.0) for sample in fields.load()[..., 0]]
     pictures = [[fields.geometry.picture(frame) for frame in movie.unbind(-1)] for movie in scaled]
     return plot.animation([np.stack(movie) for movie in pictures], path)
 

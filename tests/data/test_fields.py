@@ -19,6 +19,7 @@ from data.darcy.config import GenerateConfig as DarcyConfig
 from data.darcy.generate import solve_samples
 from data.fields.generator import ensure, generate
 from data.fields.geometry import Box
+from data.fields.info import spread
 from data.fields.options import ShowConfig, Told
 from data.fields.reader import open_fields
 from data.fields.show import show
@@ -133,6 +134,24 @@ def test_show_draws_the_fields(tmp_path: Path, static: Path, moving: Path) -> No
         for picture in pictures:
             with Image.open(picture) as image:
                 assert np.asarray(image.convert("RGB")).std() > 10
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_sample_that_is_zero_throughout_is_drawn(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rest.npz", u=np.zeros((2, 3, 8, 12)), v=np.ones((2, 3, 8, 12)))
+    _, movie = show(ShowConfig(tmp_path / "rest.npz", out=tmp_path))
+    with Image.open(movie) as image:
+        assert np.asarray(image.convert("RGB")).min() > 200  # the middle of the colours, not their lower end
+
+
+def test_the_summary_is_that_of_all_samples_together(tmp_path: Path) -> None:
+    u = np.random.default_rng(0).standard_normal((5, 3, 8, 12)) + 100 * np.arange(5)[:, None, None, None]
+    np.savez(tmp_path / "own.npz", u=u, c=u[:, 0])
+    rows = spread(open_fields(tmp_path / "own.npz")).rows
+    assert [row["field"] for row in rows] == ["u", "c (constant)"]
+    for row, values in zip(rows, (u, u[:, 0]), strict=True):
+        for key in ("mean", "std", "min", "max"):
+            assert row[key] == pytest.approx(getattr(values, key)(), rel=1e-5)
 
 
 @pytest.mark.parametrize(
