@@ -197,7 +197,7 @@ class EvalConfig:
     data: Path | None = None
     """A file of samples to evaluate on; needed with --weights, and replaces the runs' own data otherwise."""
     num_test: int | None = None
-    """Samples to test on, the last of the file; as in training when not given."""
+    """Samples to test on, the last of the file; when not given, as in training, and all of a file that is another."""
     batch_size: int = 20
     """Samples that are forecast together."""
     average_symmetries: int = 1
