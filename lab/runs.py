@@ -11,7 +11,7 @@ import json
 import typing
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,6 +143,12 @@ def rows(
         always = departures[key] & kept
         words = _differences(of_group[key], rivals, defaults(config_class, model), apart, always)
         found.append(Row(", ".join([model, *words]), tuple(by_seed[seed] for seed in sorted(by_seed))))
+    # Words that are too short to tell two rows apart, as of an option that is off and of one that an older run had not.
+    places = [(row.label, *(str(row.config.get(key)) for key in sorted(apart))) for row in found]
+    found = [
+        row if places.count(place) == 1 else replace(row, label=f"{row.label} ({row.runs[0].name})")
+        for row, place in zip(found, places, strict=True)
+    ]
     order = {name: place for place, name in enumerate(config_class.registry)}
     return sorted(found, key=lambda row: (order.get(row.model, len(order)), row.label))
 

@@ -51,6 +51,18 @@ def test_labels_tell_all_rows_apart():
     assert len(set(labels(*runs))) == len(runs)
 
 
+def test_rows_that_words_do_not_tell_apart_have_the_names_of_their_runs():
+    """One would be lost from the table."""
+    runs = [made("a", lr=0.1), made("b", lr=0.1 + 1e-9), made("c", lr=0.2)]
+    assert labels(*runs) == ["monarch, lr 0.1 (a)", "monarch, lr 0.1 (b)", "monarch, lr 0.2"]
+    runs = [
+        made("a", flip=False),
+        made("b", flip=None),
+        *(made("c", flip=True, lr=lr) for lr in (0.1, 0.2, 1e-3)),
+    ]
+    assert {"monarch, no flip (a)", "monarch, no flip (b)"} <= set(labels(*runs))
+
+
 def test_options_that_have_a_column_of_their_own_are_no_part_of_the_label_and_still_separate():
     found = rows([made(num_train=8), made(num_train=9)], TrainConfig, apart=("num_train",))
     assert [row.label for row in found] == ["monarch", "monarch"]
