@@ -32,6 +32,14 @@ def above(config: Any, bound: float, *keys: str, remedy: str = "") -> None:
             raise UserError(f"{flag(key)} must be above {bound:g}, not {value}{remedy}.")
 
 
+def at_most(config: Any, bound: float, *keys: str, remedy: str = "") -> None:
+    """Refuse a config in which one of these options is above the bound; what was not given (None) passes."""
+    for key in keys:
+        value = getattr(config, key)
+        if value is not None and not value <= bound:
+            raise UserError(f"{flag(key)} must be at most {bound:g}, not {value}{remedy}.")
+
+
 def existing_file(config: Any, key: str) -> Path:
     """The file that an option names; an option that was not given, or that points nowhere, is refused."""
     path: Path | None = getattr(config, key)

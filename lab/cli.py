@@ -19,10 +19,10 @@ from lab.checks import flag
 from lab.ending import status_of
 from lab.errors import UserError, nearest
 from lab.files import read_yaml
-from lab.help import Formatter, group_actions, option_help, without_none
+from lab.help import Formatter, group_actions, option_help
 from lab.manifest import program
 from lab.presets import apply_preset, value_of
-from lab.registry import Registry
+from lab.registry import Registry, without_none
 
 if typing.TYPE_CHECKING:
     from jsonargparse import ArgumentParser
@@ -86,6 +86,7 @@ def parse(
         if not (registry and entry.name == "options")
     }
     _refuse_null(values, typing.get_type_hints(config_class))
+    _refuse_huge(values)
     if registry is not None:
         # A preset speaks of whatever model is chosen: what that model does not have, it passes over.
         own = registry.options() if config_class.every_model else registry[values["model"]].defaults
@@ -102,9 +103,17 @@ def _registry(config_class: type[Any]) -> Registry | None:
 def _refuse_impossible_file(path: Path) -> None:
     """Refuse a configuration that the parser would wait for, go through without end, or fail at."""
     content = read_yaml(path)
-    for key, value in content.items() if isinstance(content, dict) else ():
+    if not isinstance(content, dict):
+        raise UserError(f"{path} holds no options; give one per line, such as `seed: 1`.")
+    _refuse_huge({str(key): value for key, value in content.items()}, f" ({path})")
+
+
+def _refuse_huge(values: Mapping[str, Any], where: str = "") -> None:
+    """Refuse whole numbers that no library takes, and no manifest."""
+    for key, value in values.items():
         if isinstance(value, int) and abs(value) >= 2**63:
-            raise UserError(f"{flag(str(key))} cannot be as large as {str(value)[:20]}... ({path}).")
+            shown = str(value) if abs(value) < 10**20 else f"{str(value)[:20]}..."
+            raise UserError(f"{flag(key)} cannot be as large as {shown}{where}.")
 
 
 def _refuse_null(values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
@@ -262,7 +271,12 @@ def _explain(error: Exception, parser: "ArgumentParser", config_class: type[Any]
         return f"{flag(key)} {_expectation(config_class, key, text)}."
     if match := re.search(r"Option '([\w.]+)' is not accepted", text):
         key = match.group(1)
-        return f"the configuration has no entry {key!r}{nearest(key, _field_names(config_class))}."
+        registry = _registry(config_class)
+        if registry is not None and key.startswith("options."):
+            own = key.removeprefix("options.")
+            return f"a model's options stand beside the others in a configuration: {own}, not {key}."
+        names = [*_field_names(config_class), *(registry.options() if registry else ())]
+        return f"the configuration has no entry {key!r}{nearest(key, names)}."
     if match := re.search(r"required.*?:? ['\"]?([\w, ]+)", text):
         return f"{match.group(1).strip()} is missing; {prog} --help shows how to give it."
     return " ".join(text.removeprefix("argument ").split()).rstrip(".") + "."

@@ -5,7 +5,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from lab.checks import above, at_least, flag
+from lab.checks import above, at_least, at_most, flag
 from lab.errors import UserError
 from lab.files import write_text
 from lab.paths import plain_name
@@ -67,7 +67,7 @@ class TrainingOptions:
     schedule: Schedule = "cosine"
     """How the learning rate changes over the run."""
     warmup_steps: int = 0
-    """Steps over which the learning rate rises from 0 to its peak, before the schedule."""
+    """Steps over which the learning rate rises from 0 to its peak, before the schedule; one-cycle has its own rise."""
     step_size: int = 100
     """With --schedule step: epochs after which the learning rate is halved."""
     precision: Literal["32", "bf16-mixed"] = "32"
@@ -133,6 +133,7 @@ class ExperimentConfig(HardwareOptions, TrainingOptions, ModelOptions, RunOption
         counts = ("epochs", "epoch_steps", "batch_size", "devices", "num_nodes", "step_size", "threads")
         at_least(self, 1, *counts)
         at_least(self, 0, "weight_decay", "warmup_steps", "num_workers", "seed")
+        at_most(self, 2**15, "threads")
         above(self, 0, "lr", "checkpoint_minutes")
         above(self, 0, "grad_clip", remedy="; leave it out for no clipping")
         if self.batch_size % (self.devices * self.num_nodes):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -190,12 +191,22 @@ def read_yaml(path: str | Path) -> Any:
 
     text = _read_text(path)
     try:
-        if _expanded_size(yaml.compose(text, yaml.SafeLoader)) > MOST_ENTRIES:
+        document = yaml.compose(text, yaml.SafeLoader)
+        if _expanded_size(document) > MOST_ENTRIES:
             raise ValueError(f"with its aliases written out it has more than {MOST_ENTRIES:,} entries")
+        if isinstance(document, yaml.MappingNode):
+            _refuse_repetition([key.value for key, _ in document.value if isinstance(key, yaml.ScalarNode)])
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{path} is not valid YAML ({reason[:200]}); restore or delete it.") from error
+
+
+def _refuse_repetition(keys: list[str]) -> None:
+    """YAML would take the last of them and say nothing."""
+    for key, times in Counter(keys).items():
+        if times > 1:
+            raise ValueError(f"{key!r} stands in it {times} times")
 
 
 def _expanded_size(node: Any, known: dict[int, int] | None = None) -> int:

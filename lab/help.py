@@ -1,12 +1,11 @@
 """How --help looks: options under headings, each with its default, and which models an option belongs to."""
 
 import argparse
-import types
 import typing
 from collections.abc import Mapping
 from typing import Any
 
-from lab.registry import Option, Registry
+from lab.registry import Option, Registry, without_none
 
 if typing.TYPE_CHECKING:
     from jsonargparse import ArgumentParser
@@ -82,11 +81,3 @@ def _choices(action: Any) -> str:
         return ""
     text = "{" + ",".join(str(choice) for choice in typing.get_args(hint)) + "}"
     return text if len(text) < 50 else ""
-
-
-def without_none(hint: Any) -> Any:
-    """`float | None` to `float`; other unions stay as they are."""
-    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
-        return hint
-    kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
-    return kinds[0] if len(kinds) == 1 else hint

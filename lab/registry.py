@@ -6,6 +6,7 @@ models. Nothing here imports a model before it is asked for.
 """
 
 import numbers
+import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -40,8 +41,9 @@ class Option:
             raise UserError(
                 f"{flag(self.name)} takes one of {known}, not {value!r}{nearest(str(value), map(str, choices))}."
             )
-        if self.type in (int, float, bool) and value is not None and not _is_a(self.type, value):
-            raise UserError(f"{flag(self.name)} takes a value of type {self.type.__name__}, not {value!r}.")
+        kind = without_none(self.type)
+        if kind in (int, float, bool) and value is not None and not _is_a(kind, value):
+            raise UserError(f"{flag(self.name)} takes a value of type {kind.__name__}, not {value!r}.")
         if isinstance(value, int | float) and value > self.at_most:
             raise UserError(f"{flag(self.name)} must be at most {self.at_most:g}, not {value}.")
         if self.at_least is not None and value is not None and not value >= self.at_least:
@@ -149,3 +151,11 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
     """The Literal types in a type hint, which may be a union with None."""
     parts = (hint, *typing.get_args(hint)) if typing.get_origin(hint) is not typing.Literal else (hint,)
     return tuple(part for part in parts if typing.get_origin(part) is typing.Literal)
+
+
+def without_none(hint: Any) -> Any:
+    """`float | None` to `float`; other unions stay as they are."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return hint
+    kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+    return kinds[0] if len(kinds) == 1 else hint

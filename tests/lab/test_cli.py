@@ -132,6 +132,7 @@ def test_the_first_word_chooses_the_command(call):
         ),
         (["--config", "absent.yaml"], "absent.yaml', but there is no such file"),
         (["--nu"], "--nu: expected one argument"),
+        (["--n-train", str(2**64)], f"--n-train cannot be as large as {2**64}."),
         (["shwo", "a.h5"], "there is no command 'shwo' (did you mean show?)"),
         (["show"], "file is missing"),
     ],
@@ -169,6 +170,9 @@ ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(
     [
         ("n_train: null\n", "--n-train needs a value, not null"),
         (f"nu: {10**400}\n", "--nu cannot be as large as 1000"),
+        ("", "holds no options; give one per line, such as `seed: 1`"),
+        ("- 1\n", "holds no options"),
+        ("n_train: 1\nn_train: 2\n", "'n_train' stands in it 2 times"),
         (ALIASES, "more than 100,000 entries"),
         ("n_train: [1\n", "is not valid YAML"),
     ],
@@ -259,6 +263,7 @@ def test_a_written_config_reads_back_the_same(preset_folder, tmp_path):
         ({"batch_size": 3, "devices": 2}, "--batch-size"),
         ({"grad_clip": 0.0}, "--grad-clip"),
         ({"threads": 0}, "--threads"),
+        ({"threads": 2**40}, "--threads must be at most 32768"),
     ],
 )
 def test_impossible_values_name_their_flag(values, flag):
@@ -304,6 +309,31 @@ def test_a_wrong_option_of_a_model_is_one_sentence(preset_folder, words, said):
     with pytest.raises(UserError) as error:
         parsed(*words)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "options:\n  width: 8\n",
+            "options stand beside the others in a configuration: width, not options.width",
+        ),
+        ("widht: 8\n", "no entry 'widht' (did you mean width?)"),
+    ],
+)
+def test_a_wrong_option_of_a_model_in_a_file_is_one_sentence(preset_folder, tmp_path, content, said):
+    (tmp_path / "options.yaml").write_text(content)
+    with pytest.raises(UserError) as error:
+        parsed("--config", str(tmp_path / "options.yaml"))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("kind", [int, int | None])
+def test_an_option_that_may_be_absent_has_its_type_all_the_same(kind):
+    option = Option("blocks", kind, None, "Blocks.", at_least=2)
+    option.check(None)
+    with pytest.raises(UserError, match="--blocks takes a value of type int, not '4'"):
+        option.check("4")
 
 
 @pytest.mark.parametrize(("word", "meant"), [("wide", " (did you mean --model wide?)"), ("widest", "")])
