@@ -1,12 +1,14 @@
 """Options of the commands; nothing here needs torch."""
 
 from dataclasses import dataclass, field
+from math import isqrt
 from pathlib import Path
 from typing import ClassVar
 
 from lab.checks import at_least
 from lab.config import ExperimentConfig
 from lab.demo.models import MODELS
+from lab.errors import UserError
 from lab.registry import Registry
 
 
@@ -25,6 +27,11 @@ class DataOptions:
 
     def __post_init__(self) -> None:
         at_least(self, 4, "size")
+        if all(self.size % divisor for divisor in range(2, isqrt(self.size) + 1)):
+            raise UserError(
+                f"--size must be no prime number, not {self.size}: the hidden matrix is a Monarch matrix, whose blocks "
+                f"divide it; {self.size + 1} will do."
+            )
         at_least(self, 1, "num_train")
         at_least(self, 0, "noise")
 
@@ -45,6 +52,9 @@ class TrainConfig(DataOptions, ExperimentConfig):
     def __post_init__(self) -> None:
         DataOptions.__post_init__(self)
         ExperimentConfig.__post_init__(self)
+        blocks = self.options.get("blocks")
+        if blocks is not None and blocks > self.size:
+            raise UserError(f"--blocks must be at most --size, {self.size}, not {blocks}.")
 
 
 @dataclass(frozen=True)
@@ -71,3 +81,5 @@ class TableConfig(TrainConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(self, 1, "seeds")
+        if not self.models:
+            raise UserError("--models needs at least one entry.")

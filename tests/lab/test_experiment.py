@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lab.console import is_first_process
-from lab.demo.config import TrainConfig
+from lab.demo.config import TableConfig, TrainConfig
 from lab.errors import UserError
 from lab.experiment import learning_rate_schedule
 from lab.paths import plain_name
@@ -139,6 +139,23 @@ def test_a_prefix_cannot_escape_the_runs_folder(package, prefix):
     table = importlib.import_module(f"{package}.config").TableConfig
     with pytest.raises(UserError, match="--prefix must be a plain folder name"):
         table(prefix=prefix)
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        ({"size": 97}, "--size must be no prime number, not 97.*98 will do"),
+        ({"size": 16, "options": {"blocks": 17}}, "--blocks must be at most --size, 16, not 17"),
+    ],
+)
+def test_a_matrix_that_cannot_be_is_refused(options, answer):
+    with pytest.raises(UserError, match=answer):
+        TrainConfig(**options)
+
+
+def test_a_table_needs_a_model():
+    with pytest.raises(UserError, match="--models needs at least one entry"):
+        TableConfig(models=[])
 
 
 @pytest.mark.parametrize("package", ["lab.demo", "pde", "mri", "text"])
