@@ -6,6 +6,7 @@ from typing import Any, cast
 import torch
 from torch.utils.data import DataLoader, Dataset, Sampler, Subset
 
+from lab.errors import UserError
 from lab.plan import Steps
 
 
@@ -80,7 +81,9 @@ class EpochBatches(Sampler[list[int]]):
         self.epoch = 0
         self.start = 0
         if min(self.batch_sizes) < world:
-            raise ValueError(f"{min(self.counts)} samples cannot be shared out among {world} processes.")
+            raise UserError(
+                f"{min(self.counts)} samples cannot be shared out among {world} processes; take fewer --devices."
+            )
         self.steps = steps if isinstance(steps, Steps) else Steps(1, [steps or self.steps_per_pass])
 
     @property

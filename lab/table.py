@@ -230,6 +230,8 @@ class Table:
         text = _text(cell, column.digits, plus_minus)
         if escape and not isinstance(cell, Score):
             text = _escape(text)
+        elif isinstance(cell, str):
+            text = " ".join(text.replace("|", r"\|").split("\n"))  # in Markdown both would end the cell
         return bold.format(text) if self.is_best(row, column) else text
 
     def is_best(self, row: Mapping[str, Cell], column: Column) -> bool:

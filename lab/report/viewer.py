@@ -112,7 +112,8 @@ class Viewer:
 
     def _range(self, stack: Stack) -> tuple[float, float]:
         """Half as much again as that of the truth, so that overshoots show and a divergence hides nothing."""
-        low, high = float(np.nanmin(stack.truth)), float(np.nanmax(stack.truth))
+        finite = stack.truth[np.isfinite(stack.truth)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
         if self.kind == "map":
             low = 0.0
         spare = 0.25 * (high - low or 1.0)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import Dataset, Subset
 
+from lab.errors import UserError
 from lab.loader import EpochBatches, TrainLoader, groups_of, in_order, mix
 
 
@@ -142,3 +143,10 @@ def test_mixing_scatters_neighbouring_seeds():
     assert len(values) == 900
     bits = sum(bin(mix(0, step) ^ mix(0, step + 1)).count("1") for step in range(200)) / 200
     assert 28 < bits < 35
+
+
+def test_too_few_samples_for_the_processes_are_a_sentence():
+    with pytest.raises(
+        UserError, match="1 samples cannot be shared out among 2 processes; take fewer --devices"
+    ):
+        EpochBatches(1, batch_size=2, seed=0, world=2)

@@ -43,6 +43,13 @@ def test_markdown_bolds_the_best_of_each_group(table):
     assert lines[6] == "| 3 | SENSE | 31.5 ± 0.5 | 0.125 |", "without a rival nothing is best"
 
 
+def test_a_bar_in_a_name_does_not_end_the_cell_in_markdown():
+    table = Table([Column("run"), Column("error")], [{"run": "a|b", "error": 1.0}])
+    assert table.markdown().splitlines()[-1] == r"| a\|b | 1.0000 |"
+    assert "a|b" in table.latex()
+    assert "a|b" in table.csv()
+
+
 def test_latex_escapes_and_rules_between_groups(table):
     latex = table.latex()
     assert r"error\_\%" in latex
