@@ -178,6 +178,21 @@ def test_given_maps_are_used(tmp_path: Path) -> None:
         open_scan(tmp_path / "a.npy")
 
 
+def test_given_maps_of_any_scale_make_the_same_images(tmp_path: Path) -> None:
+    """With relative maps, methods that solve for the image would otherwise miss the target."""
+    few, unit = own.kspace(2, SMALL), np.stack([own.maps(SMALL)] * 2)
+    unit[:, :, :3] = 0
+    uneven = 5 * unit * np.linspace(0.5, 1.5, SMALL[1], dtype=np.float32)
+    for name, maps in (("a", unit), ("b", uneven)):
+        np.save(tmp_path / f"{name}.npy", few)
+        np.save(tmp_path / f"{name}_maps.npy", maps)
+    first, second = (open_scan(tmp_path / f"{name}.npy") for name in "ab")
+    for one, other in zip(first.read(1, 0), second.read(1, 0), strict=True):
+        torch.testing.assert_close(one, other)
+    assert (first.maps_are, second.maps_are) == ("given", "given, divided by their root sum of squares")
+    assert first.scale == pytest.approx(second.scale)
+
+
 def test_given_maps_may_be_in_another_format_and_go_by_the_name_in_the_notes(tmp_path: Path) -> None:
     true = np.broadcast_to(own.maps(), FULL.shape)
     np.savez(tmp_path / "a.npz", kspace=FULL)
@@ -400,11 +415,11 @@ def test_geometry_of_the_lines_becomes_the_affine(tmp_path: Path) -> None:
 
 def test_maps_beside_lines_may_be_barts_or_numpys(tmp_path: Path) -> None:
     few = own.kspace(2, SMALL)
-    given = np.stack([own.maps(SMALL), 0.5 * own.maps(SMALL)])  # (slice, coil, ky, kz)
+    given = np.stack([own.maps(SMALL), 1j * own.maps(SMALL)])  # (slice, coil, ky, kz)
     path = own.write_mrd(tmp_path / "a.h5", own.xml(*SMALL, 1), mrd_lines(few))
     own.write_cfl(tmp_path / "a_maps.cfl", given.transpose(2, 3, 1, 0), (*SMALL, 1, COILS, *[1] * 9, 2))
-    np.save(tmp_path / "sens.npy", 2 * given)
-    for factor in (1, 2):
+    np.save(tmp_path / "sens.npy", -given)
+    for factor in (1, -1):
         scan = open_scan(path)
         assert scan.maps_are == "given"
         torch.testing.assert_close(scan.read(1, 0)[1], own.tensor(factor * given[1]))

@@ -19,6 +19,8 @@ from lab.errors import UserError
 from lab.files import fingerprint
 from lab.paths import plain_name
 
+UNEVEN = 0.1
+"""How far the sum of squares of given maps may be from 1, and in what share of the points it may be further."""
 CORNER = 8
 """The part of an axis, 1 / 8, in which the largest value of k-space that is not centred lies."""
 
@@ -62,7 +64,7 @@ class OwnScan(Scan):
         wanted = (slices, self.num_coils, ky, kz)
         if maps is not None and maps.shape != wanted:
             raise UserError(f"{maps.path} holds maps of shape {maps.shape} where {path} needs {wanted}.")
-        self._given = maps
+        self._given, self._to_scale = maps, maps is not None and not _have_unit_power(maps[slices // 2])
         self._estimated = EstimatedMaps(self, calibration) if maps is None else None
 
     @property
@@ -78,14 +80,17 @@ class OwnScan(Scan):
 
     @property
     def maps_are(self) -> str:  # type: ignore[override]
-        return "given" if self._estimated is None else str(self._estimated)
+        if self._estimated is not None:
+            return str(self._estimated)
+        return "given, divided by their root sum of squares" if self._to_scale else "given"
 
     @property
     def file_key(self) -> str:
         notes = notes_path(self.path)  # what they say of axes and timing decides what is kept
         beside = [notes] if notes.is_file() else []
         key = file_key(self.path, *beside, *([] if self._given is None else [self._given.path]))
-        return key if self._version == 1 else fingerprint([key, self._version])
+        told = [self._version] * (self._version > 1) + ["scaled"] * self._to_scale
+        return fingerprint([key, *told]) if told else key
 
     def kspace(self, slice_index: int, echo: int = 0) -> NDArray[np.complex64]:
         return np.array(self._kspace[slice_index, echo], np.complex64)
@@ -96,6 +101,9 @@ class OwnScan(Scan):
         assert found is not None
         kspace = torch.from_numpy(self.kspace(slice_index, echo))
         maps = torch.from_numpy(np.array(found[slice_index], np.complex64))
+        if self._to_scale:
+            power = maps.abs().square().sum(0)
+            maps = maps * torch.where(power > 0, power, 1.0).rsqrt()
         return kspace, maps, Sense(maps).adjoint(kspace)
 
     def _found_sampling(self, middle: np.ndarray) -> Sampling:
@@ -122,3 +130,10 @@ class OwnScan(Scan):
                 f"{self.path}: k-space is largest in a corner, so frequency zero is not in the middle; "
                 "apply fftshift to its k-space axes and write it again."
             )
+
+
+def _have_unit_power(maps: np.ndarray) -> bool:
+    """Whether sum_c |S_c|^2 is 1 where there are maps (coil, ky, kz), as everything that uses them expects."""
+    power = np.square(np.abs(maps)).sum(0)
+    inside = power[power > 0]
+    return not len(inside) or float((np.abs(inside - 1) > UNEVEN).mean()) <= UNEVEN
