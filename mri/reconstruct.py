@@ -215,7 +215,7 @@ def _write_t2(config: ReconstructConfig, scan: "Scan", images: "Complex", first:
     )
     index = int(np.isfinite(found).sum((1, 2)).argmax())
     aspect = scan.voxel_spacing[1] / scan.voxel_spacing[2]
-    title, place = f"{scan.scan_id}, slice {first + index + 1}", beside(config.out, "_t2", ".png")
+    title, place = f"{scan.scan_id}, slice {first + index}", beside(config.out, "_t2", ".png")
     picture = draw_t2(place, {"T2": found[index]}, np.abs(images[0][index]), title, aspect)
     say(f"wrote {path}: T2 in milliseconds, and {picture}")
 

@@ -10,13 +10,14 @@ from data.scans.scan import Scan
 from lab import report
 from lab.manifest import command_line
 from lab.report import Page, Stack, Viewer
+from lab.runs import FinishedRun
 from lab.table import Table
 from mri.config import T2Options
 from mri.metrics import METRICS
 from mri.models import MODELS
 from mri.predictor import target
 from mri.sampling import evaluation_masks
-from mri.scores import Result
+from mri.scores import Result, scored_at
 from mri.t2 import t2_of
 from mri.t2_results import reconstructed_t2
 
@@ -41,10 +42,22 @@ def write(
         data=f"{data}; {kind} sampling.",
         tables=tables,
         viewers=[_viewer(results, scans[:SCANS], kind), *maps],
-        runs={_label(result): result.runs for result in results if result.runs},
+        runs=_runs(results),
         command=command_line(),
     )
     return report.write(page, path)
+
+
+def _runs(results: Sequence[Result]) -> dict[str, Sequence[FinishedRun]]:
+    """The runs of each row, each once; with what they were trained for where that differs."""
+    several = len({tuple(scored_at(run)) for result in results for run in result.runs}) > 1
+    found: dict[str, dict[Path, FinishedRun]] = {}
+    for result in results:
+        for run in result.runs:
+            accs = ", ".join(f"{acc:g}" for acc in scored_at(run))
+            label = f"{_label(result)}, acceleration {accs}" if several else _label(result)
+            found.setdefault(label, {})[run.folder] = run
+    return {label: list(runs.values()) for label, runs in found.items()}
 
 
 def middle_slices(scan: Scan) -> list[int]:
@@ -61,10 +74,10 @@ def _viewer(results: Sequence[Result], scans: Sequence[Scan], kind: Kind) -> Vie
 
 
 def _slice_labels(scans: Sequence[Scan]) -> list[str]:
-    """Numbers of the slices that are shown; none where they differ between scans."""
+    """Numbers of the slices that are shown, counted as --slices does; none where they differ between scans."""
     slices = middle_slices(scans[0])
     same = all(middle_slices(scan) == slices for scan in scans)
-    return [str(at + 1) for at in slices] if same else []
+    return [str(at) for at in slices] if same else []
 
 
 def _stacks(results: Sequence[Result], scan: Scan, acc: float, kind: Kind) -> Iterator[Stack]:

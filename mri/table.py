@@ -26,7 +26,7 @@ def table(config: TableConfig) -> None:
         _require_targets(config, wanted)
     runs = train_missing(wanted, train)
     folder = runs_dir() / TrainConfig.app / f"{config.prefix}-results"
-    report(runs, folder, EvalConfig(threads=config.threads))
+    report(runs, folder, EvalConfig(threads=config.threads, plane=config.plane))
 
 
 def planned(config: TableConfig) -> Iterator[TrainConfig]:

@@ -257,6 +257,14 @@ def test_table_has_the_unet_in_the_few_shot_part_only():
     assert len(names) == len(set(names)) == few + mixed + each
 
 
+def test_table_scores_scans_of_the_size_that_it_trains_on(workplace, monkeypatch):
+    scored = []
+    monkeypatch.setattr("lab.runs.train_missing", lambda *_: [])
+    monkeypatch.setattr(mri_eval, "report", lambda _, __, config: scored.append(config.plane))
+    table(TableConfig(preset="smoke", models=["dc-sense"], plane=(32, 24)))
+    assert scored == [(32, 24)]
+
+
 def test_table_trains_methods_that_serve_all_accelerations_once():
     plans = {each.name: each for each in planned(TableConfig(prefix="t", accs=[2.0, 4.0, 8.0], few_shot=[]))}
     mixed = plans["t-varnet-mixed-nall-seed0"]

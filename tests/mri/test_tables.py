@@ -1,11 +1,14 @@
 """Tables from scores."""
 
 import math
+from pathlib import Path
 
 import pytest
 
+from lab.runs import FinishedRun
 from lab.table import Score
 from mri.metrics import METRICS
+from mri.report import _runs
 from mri.scores import Result
 from mri.tables import paired_table, results_tables, seeds_table
 
@@ -40,6 +43,25 @@ def test_a_diverged_seed_takes_nobody_elses_table_away(value):
     assert "sense" not in tables["acceleration"].note()
     assert "31.33" in tables["acceleration"].csv()
     assert "nan" in tables["seeds"].markdown()
+
+
+def test_the_page_has_the_runs_of_every_acceleration_each_once():
+    def run(name: str, acc: float, mixed: list[float] | None = None) -> FinishedRun:
+        return FinishedRun(Path(name), {"acc": acc, "mixed_acc": mixed, "seed": 0}, {})
+
+    mixed = run("mcs", 2.0, [2.0, 4.0])
+    results = [
+        Result(model, model, acc, 1, {}, (trained,))
+        for acc in (2.0, 4.0)
+        for model, trained in (("msense", run(f"msense{acc:g}", acc)), ("mcs", mixed))
+    ]
+    found = {label: [run.name for run in runs] for label, runs in _runs(results).items()}
+    assert found == {
+        "mSENSE, N = 1, acceleration 2": ["msense2"],
+        "mSENSE, N = 1, acceleration 4": ["msense4"],
+        "MCS, N = 1, acceleration 2, 4": ["mcs"],
+    }
+    assert list(_runs(results[:1])) == ["mSENSE, N = 1"]
 
 
 def test_differences_are_of_the_scans_that_both_know():
