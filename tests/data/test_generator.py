@@ -12,6 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import torch
 
 import data.parallel
 from data.fields.generator import ensure, generate
@@ -313,3 +314,14 @@ def test_two_runs_at_once_make_one_file(tmp_path: Path, whole: Path) -> None:
         process.communicate()
     assert_same(out, whole)
     assert os.listdir(tmp_path) == ["data.h5"]
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+def test_what_becomes_of_denormal_numbers_is_left_as_it_was(flushed: bool) -> None:
+    """A training that makes its data first computes what the same training computes once the data is there."""
+    try:
+        torch.set_flush_denormal(flushed)
+        solve_samples(small(Path("unused.h5")).settings, [0])
+        assert (float(torch.full((1,), 1e-40) * 1) == 0) == flushed
+    finally:
+        torch.set_flush_denormal(False)
