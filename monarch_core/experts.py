@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from .linear import revive
+from .linear import multipliers, revive
 from .multiply import multiply
 from .projection import project
 from .sizes import Blocks, resolve_blocks, resolve_rank
@@ -55,6 +55,10 @@ class MonarchStack(nn.Module):
         """The matrices (E, out_features, in_features)."""
         dense = torch.einsum("ejlkr,ekjri->eljki", self.L, self.R).flatten(3).flatten(1, 2)
         return dense[:, : self.out_features, : self.in_features]
+
+    def learning_rate_multipliers(self) -> dict[str, float]:
+        """As those of a MonarchLinear."""
+        return multipliers(self.R, self.in_features)
 
     def extra_repr(self) -> str:
         sizes = f"{len(self.R)} x {self.in_features} -> {self.out_features}"

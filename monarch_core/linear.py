@@ -147,13 +147,18 @@ class MonarchLinear(nn.Module):
 
     def learning_rate_multipliers(self) -> dict[str, float]:
         """For R and L: d_in of the dense layer / d_in of the factor's blocks / number of factors."""
-        K, _, r, I = self.operator.R.shape
-        return {"R": self.in_features / I / 2, "L": self.in_features / (K * r) / 2}
+        return multipliers(self.operator.R, self.in_features)
 
     def extra_repr(self) -> str:
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
         )
+
+
+def multipliers(R: Tensor, in_features: int) -> dict[str, float]:
+    """The learning rates of the factors R (..., K, J, r, I) and L, relative to that of the dense matrix."""
+    K, _, r, I = R.shape[-4:]
+    return {"R": in_features / I / 2, "L": in_features / (K * r) / 2}
 
 
 @torch.no_grad()
@@ -172,9 +177,9 @@ def revive(R: Tensor) -> None:
 def param_groups(model: nn.Module, lr: float, weight_decay: float = 0.0) -> list[dict[str, Any]]:
     """Parameter groups for AdamW that train a Monarch model at the learning rate tuned for its dense original.
 
-    The factors of each MonarchLinear get lr times the multiplier of Compute Better Spent (Qiu et al., 2024),
-    d_in(dense) / d_in(factor) / 2, all else gets lr.  The decay of a step, lr times weight_decay, is the same for
-    all matrices; vectors (biases, norms) do not decay.
+    The factors of each MonarchLinear, and of experts, get lr times the multiplier of Compute Better Spent (Qiu et
+    al., 2024), d_in(dense) / d_in(factor) / 2, all else gets lr.  The decay of a step, lr times weight_decay, is the
+    same for all matrices; vectors (biases, norms) do not decay.
 
     >>> layer = MonarchLinear(256, 256, blocks=16)
     >>> [(g["lr"], g["weight_decay"], len(g["params"])) for g in param_groups(layer, 1e-3, 0.1)]
@@ -182,10 +187,9 @@ def param_groups(model: nn.Module, lr: float, weight_decay: float = 0.0) -> list
     """
     checks.module(model, "param_groups")
     multiplier = {
-        getattr(layer.operator, name): value
+        getattr(getattr(layer, "operator", layer), name): value
         for layer in model.modules()
-        if isinstance(layer, MonarchLinear)
-        for name, value in layer.learning_rate_multipliers().items()
+        for name, value in cast(Any, getattr(layer, "learning_rate_multipliers", dict))().items()
     }
     groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for parameter in model.parameters():

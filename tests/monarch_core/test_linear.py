@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from monarch_core import MonarchLinear, param_groups
+from monarch_core.experts import MonarchStack
 from monarch_core.multiply import multiply_reference
 
 
@@ -168,6 +169,18 @@ def test_learning_rates_are_those_of_compute_better_spent():
 def test_multipliers_of_unequal_factors():
     layer = MonarchLinear(96, 24, blocks=(8, 3), rank=2)
     assert layer.learning_rate_multipliers() == {"R": 96 / 12 / 2, "L": 96 / 16 / 2}
+
+
+def test_experts_have_the_learning_rates_of_linear_layers():
+    stack, layer = (
+        MonarchStack(torch.randn(3, 24, 96).requires_grad_(), blocks=(8, 3), rank=2),
+        MonarchLinear(96, 24, False, (8, 3), 2),
+    )
+    ours, theirs = (
+        [(group["lr"], group["weight_decay"]) for group in param_groups(each, 1e-3, 0.1)]
+        for each in (stack, layer)
+    )
+    assert ours == theirs
 
 
 def test_frozen_parameters_are_in_no_group():
