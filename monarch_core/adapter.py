@@ -64,12 +64,7 @@ class MonarchAdapter(nn.Module):
             return base.train(base.training)
         if isinstance(base, MonarchLinear):
             base = base.to_dense_layer()
-        weight = base._parameters.get("weight")
-        if weight is None:
-            raise ValueError(
-                "the weight of a pruned or parametrised layer is computed, so nothing can be merged into it; make it "
-                "permanent first, with torch.nn.utils.prune.remove or parametrize.remove_parametrizations."
-            )
+        weight = _stored_weight(base)
         base.weight = nn.Parameter(_plus(base, M), requires_grad=weight.requires_grad)
         return base
 
@@ -89,6 +84,11 @@ def attach_adapter(
     ['0.operator.R', '0.operator.L']
     """
     found = [c for c in _adaptable(model) if not c.impossible]
+    if not found and _adapters(model):
+        raise ValueError(
+            f"all linear layers of this {type(model).__name__} that can have an adapter have one; merge_adapter adds "
+            "them to the weights."
+        )
     if not found:
         raise ValueError(
             f"{type(model).__name__} has no linear layers inside that an adapter could stand beside; for a layer by "
@@ -114,7 +114,11 @@ def attach_adapter(
 
 def merge_adapter(model: nn.Module) -> nn.Module:
     """Add every adapter to the layer it stands beside, in place; return the model, which computes the same."""
-    for adapter in _adapters(model, required=True).values():
+    adapters = _adapters(model, required=True).values()
+    for adapter in adapters:  # before any is merged
+        if not isinstance(adapter.base, MonarchLinear):
+            _stored_weight(adapter.base)
+    for adapter in adapters:
         model = replace(model, adapter, adapter.merged())
     record(model)
     return model
@@ -138,7 +142,10 @@ def save_adapter(model: nn.Module, path: str | Path) -> None:
 
 
 def load_adapter(model: nn.Module, path: str | Path) -> nn.Module:
-    """Attach the adapters stored in a file to the model that they were trained on, in place; return the model."""
+    """Attach the adapters stored in a file to the model that they were trained on, in place; return the model.
+
+    A layer that is all of the model comes back as a MonarchAdapter.
+    """
     checks.module(model, "load_adapter")
     layers: dict[str, dict[str, Any]] = load_file(path, "Monarch adapters").get("layers", {})
     if not layers:
@@ -162,7 +169,7 @@ def load_adapter(model: nn.Module, path: str | Path) -> nn.Module:
     for name, entry in layers.items():
         adapter = MonarchAdapter(modules[name], tuple(entry["blocks"]), entry["rank"])
         adapter.operator.load_state_dict({"R": entry["R"], "L": entry["L"]})
-        replace(model, modules[name], adapter)
+        model = replace(model, modules[name], adapter)
     return model
 
 
@@ -191,6 +198,17 @@ def _adapters(model: nn.Module, required: bool = False) -> dict[str, MonarchAdap
             f"{type(model).__name__} has no Monarch adapters; attach_adapter puts them in place."
         )
     return found
+
+
+def _stored_weight(layer: nn.Module) -> nn.Parameter:
+    """The weight that a layer stores, if it does."""
+    weight = layer._parameters.get("weight")
+    if weight is None:
+        raise ValueError(
+            "the weight of a pruned or parametrised layer is computed, so nothing can be merged into it; make it "
+            "permanent first, with torch.nn.utils.prune.remove or parametrize.remove_parametrizations."
+        )
+    return weight
 
 
 def _plus(layer: nn.Module, M: Monarch) -> Tensor:

@@ -120,6 +120,23 @@ def test_nothing_is_merged_into_a_weight_that_is_computed():
         merge_adapter(model)
 
 
+def test_where_one_cannot_be_merged_none_is():
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
+    prune.random_unstructured(model[1], "weight", 0.5)
+    attach_adapter(model, select=lambda name, layer: True)
+    with pytest.raises(ValueError, match="make it permanent first"):
+        merge_adapter(model)
+    assert [type(layer) for layer in model] == [MonarchAdapter, MonarchAdapter]
+
+
+def test_the_adapter_of_a_layer_by_itself_is_loaded_too(tmp_path):
+    layer, x = nn.Linear(64, 64), torch.randn(3, 64)
+    adapter = MonarchAdapter(copy.deepcopy(layer))
+    trained(adapter)
+    save_adapter(adapter, tmp_path / "adapter.pt")
+    assert torch.equal(load_adapter(layer, tmp_path / "adapter.pt")(x), adapter(x))
+
+
 def test_save_and_load_only_the_adapter(tmp_path):
     model = network()
     attach_adapter(model, select="^[02]$", rank=2)
@@ -159,6 +176,10 @@ def test_mistakes_are_explained():
         attach_adapter(nn.ModuleDict({"mix": nn.Linear(8, 8)}), select="mixx")
     with pytest.raises(ValueError, match="has no linear layers"):
         attach_adapter(nn.Sequential(nn.ReLU()))
+    adapted = nn.Sequential(nn.Linear(8, 8))
+    attach_adapter(adapted)
+    with pytest.raises(ValueError, match="that can have an adapter have one"):
+        attach_adapter(adapted)
     with pytest.raises(ValueError, match="has no Monarch adapters"):
         merge_adapter(network())
     with pytest.raises(TypeError, match="beside a linear layer; got ReLU"):
