@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from lab.errors import UserError
 from lab.experiment import Experiment
 from monarch_core import MonarchLinear, densify
+from monarch_core.conversion.kinds import monarch_layers
 
 State = dict[str, Any]
 
@@ -33,6 +34,11 @@ class ReverseSparsification(pl.Callback):
             raise UserError(
                 f"ReverseSparsification changes the parameters during training, which {trainer.world_size} "
                 "processes cannot do together; train on one device."
+            )
+        if stage == "fit" and (other := _not_followed(pl_module)):
+            raise UserError(
+                f"ReverseSparsification turns MonarchLinear layers to nn.Linear; {other}, which it cannot. Leave that "
+                "layer dense, or densify the model after the training."
             )
         pl_module.register_load_state_dict_pre_hook(_densify_if_the_checkpoint_is_dense)
 
@@ -115,6 +121,16 @@ def _continue_schedule(before: LRSchedulerConfig, after: LRSchedulerConfig) -> N
 
 def _monarch_layers(module: nn.Module) -> dict[str, MonarchLinear]:
     return {name: layer for name, layer in module.named_modules() if isinstance(layer, MonarchLinear)}
+
+
+def _not_followed(module: nn.Module) -> str:
+    """A Monarch layer whose dense form is no nn.Linear; empty if there is none."""
+    for name, layer in monarch_layers(module).items():
+        if not isinstance(layer, MonarchLinear):
+            return f"{name} is a {type(layer).__name__}"
+        if layer.replaces != "linear":
+            return f"{name} stands for a {layer.replaces}"
+    return ""
 
 
 def _densify_if_the_checkpoint_is_dense(

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from lab.errors import UserError
 from lab.sparsify import ReverseSparsification, dense_state
-from monarch_core import MonarchLinear, param_groups
+from monarch_core import MonarchLinear, monarchize, param_groups
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*does not have many workers"),
@@ -195,6 +195,16 @@ def test_the_second_moment_is_right_when_it_is_separable():
     dense = dense_state(layer, state)
     assert dense["step"] == 7
     torch.testing.assert_close(dense["exp_avg_sq"], truth.reshape(18, 24))
+
+
+def test_layers_that_it_cannot_turn_dense_are_refused_before_the_training():
+    module = Regression()
+    attention = nn.ModuleDict({"attention": nn.MultiheadAttention(32, 4)})
+    monarchize(attention)
+    module.others = attention
+    with pytest.raises(UserError, match=r"others\.attention is a MonarchAttention, which it cannot"):
+        fit(module, ReverseSparsification(at=0.5))
+    assert module.losses == []
 
 
 @pytest.mark.parametrize("at", [-0.1, 1.5])
