@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from . import checks
 from .diagonalization import simultaneous_eigenvectors
-from .linear_operator import LinearOperator, arrow, as_complex_if, keeping_pairs
+from .linear_operator import LinearOperator, arrow, as_complex_if, complex_factor, dtype_of, keeping_pairs
+from .multiply import check_types
 from .sizes import composite_size, near_sqrt
 
 SWEEPS = 6
@@ -38,6 +39,8 @@ class MMStar(LinearOperator):
 
     def __init__(self, L1: Tensor, R: Tensor, L2: Tensor) -> None:
         super().__init__()
+        for name, factor in {"L1": L1, "R": R, "L2": L2}.items():
+            checks.tensor(factor, f"the factor {name} of MM*", axes=3)
         b, m, _ = L1.shape
         if L1.shape != (b, m, m) or L2.shape != (b, m, m) or R.shape != (m, b, b):
             raise ValueError(
@@ -45,15 +48,16 @@ class MMStar(LinearOperator):
                 f"got {tuple(L1.shape)}, {tuple(R.shape)} and {tuple(L2.shape)}."
             )
         self.in_shape = self.out_shape = (b * m,)
-        self.is_complex = L1.is_complex()
-        stored = (torch.view_as_real(f.resolve_conj()) if self.is_complex else f for f in (L1, R, L2))
+        dtype = dtype_of(L1, R, L2)
+        self.is_complex = dtype.is_complex
+        factors = (f.to(dtype).resolve_conj() for f in (L1, R, L2))
+        stored = (torch.view_as_real(f) if self.is_complex else f for f in factors)
         self.L1, self.R, self.L2 = (nn.Parameter(f.detach().clone().contiguous()) for f in stored)
 
     def factors(self) -> tuple[Tensor, Tensor, Tensor]:
         """L1 (b, m, m), R (m, b, b) and L2 (b, m, m), complex tensors if the operator is complex."""
         if self.is_complex:
-            L1, R, L2 = (torch.view_as_complex(f) for f in (self.L1, self.R, self.L2))
-            return L1, R, L2
+            return complex_factor(self.L1), complex_factor(self.R), complex_factor(self.L2)
         return self.L1, self.R, self.L2
 
     @property
@@ -77,6 +81,7 @@ class MMStar(LinearOperator):
     def _three(self, x: Tensor, left: Tensor, middle: Tensor, right: Tensor) -> Tensor:
         complex = self.is_complex or x.is_complex()
         left, middle, right, x = (as_complex_if(t, complex) for t in (left, middle, right, x))
+        check_types(x, middle)
         m, b = middle.shape[:2]
         x = x.reshape(*x.shape[:-1], m, b)
         x = torch.einsum("jsq,...qj->...sj", right, x)

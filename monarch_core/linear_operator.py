@@ -300,6 +300,7 @@ class RealPart(LinearOperator):
 
     def __init__(self, base: LinearOperator) -> None:
         super().__init__()
+        check_operators([base], "a real part")
         self.base: LinearOperator = base
         self.in_shape, self.out_shape = base.in_shape, base.out_shape
 
@@ -377,6 +378,16 @@ def shape_text(shape: Shape) -> str:
 def as_complex_if(x: Tensor, needed: bool) -> Tensor:
     """x itself, or x as a complex tensor where the operator that meets it is complex."""
     return x.to(torch.promote_types(x.dtype, torch.complex32)) if needed and not x.is_complex() else x
+
+
+def complex_factor(pairs: Tensor) -> Tensor:
+    """Pairs (re, im) that a parameter holds, as complex numbers."""
+    if pairs.dtype == torch.bfloat16:
+        raise TypeError(
+            "torch has no complex numbers in bfloat16, so a complex operator cannot be used in it; convert the "
+            "operator back, or take its real form, in_pairs(operator), before the conversion."
+        )
+    return torch.view_as_complex(pairs)
 
 
 def keeping_pairs(fn: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

@@ -28,7 +28,14 @@ from torch.nn.functional import pad as zero_pad
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import checks
-from .linear_operator import LinearOperator, arrow, as_complex_if, checked_dtype, keeping_pairs
+from .linear_operator import (
+    LinearOperator,
+    arrow,
+    as_complex_if,
+    checked_dtype,
+    complex_factor,
+    keeping_pairs,
+)
 from .multiply import check_types, is_traced, multiply
 from .reordering import transposed_grid
 from .sizes import Blocks, resolve_blocks, resolve_rank
@@ -102,10 +109,11 @@ class Monarch(LinearOperator):
     ) -> Monarch:
         """The operator whose parameters are copies of R (K, J, r, I) and L (J, O, K, r), real or complex."""
         R, L = checks.tensor(R, "the factor R"), checks.tensor(L, "the factor L")
-        if R.ndim != 4 or L.ndim != 4 or L.shape[0::2] != R.shape[1::-1] or L.shape[3] != R.shape[2]:
+        fit = R.ndim == L.ndim == 4 and L.shape[0::2] == R.shape[1::-1] and L.shape[3] == R.shape[2]
+        if not fit or 0 in (*R.shape, *L.shape):
             raise ValueError(
                 "the factors of a Monarch operator are R (K, J, r, I) and L (J, O, K, r) with the same K, J "
-                f"and r; got R {tuple(R.shape)} and L {tuple(L.shape)}."
+                f"and r, nothing of it 0; got R {tuple(R.shape)} and L {tuple(L.shape)}."
             )
         dtype = torch.promote_types(R.dtype, L.dtype)
         K, J, r, I = R.shape
@@ -168,7 +176,7 @@ class Monarch(LinearOperator):
     def factors(self) -> tuple[Tensor, Tensor]:
         """R (K, J, r, I) and L (J, O, K, r), complex tensors if the operator is complex."""
         if self.is_complex:
-            return torch.view_as_complex(self.R), torch.view_as_complex(self.L)
+            return complex_factor(self.R), complex_factor(self.L)
         return self.R, self.L
 
     def flops(self, batch: int = 1) -> int:

@@ -35,7 +35,8 @@ def identity(
     """The identity as a trainable Monarch matrix: every block of R and L is one."""
     if n == 2 and pad and blocks is None:
         blocks = (1, 2)  # the next composite size, 4, is two blocks away
-    K, J = fourier_blocks(composite_size(n, pad) if blocks is None else n, blocks)
+    size = composite_size(n, pad) if blocks is None else n
+    K, J = fourier_blocks(size, blocks, what="the identity of size")
     padded = kronecker(torch.eye(K), torch.eye(J), dtype=checked_dtype(dtype, False, "the identity"))
     return Monarch.from_factors(*padded.factors(), n, n)
 
@@ -59,7 +60,7 @@ def hadamard(
         raise ValueError(
             f"a Hadamard operator needs a size 4, 8, 16, ...; got {n}. Pad to the next power of two."
         )
-    K, J = fourier_blocks(n, blocks)
+    K, J = fourier_blocks(n, blocks, what="a Hadamard operator of size")
     if K & (K - 1):
         raise ValueError(f"the blocks of a Hadamard operator are powers of two; got ({K}, {J}).")
     half = norm_gain(norm, n) ** 0.5

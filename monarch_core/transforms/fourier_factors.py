@@ -25,15 +25,20 @@ def root_of_unity(power: Tensor, N: int) -> Tensor:
     return torch.polar(torch.ones_like(angle), angle)
 
 
-def fourier_blocks(N: int, blocks: Blocks | None = None, pad: bool | None = False) -> tuple[int, int]:
-    """(K, J) with K J = N: as given, K alone, or near the square root."""
+def fourier_blocks(
+    N: int,
+    blocks: Blocks | None = None,
+    pad: bool | None = False,
+    what: str = "a Fourier transform of period",
+) -> tuple[int, int]:
+    """(K, J) with K J = N: as given, K alone, or near the square root. `what` has the size N."""
     if blocks is None:
         return near_sqrt(composite_size(N, pad))
     K, J = block_pair(blocks)
     J = J if isinstance(blocks, (tuple, list)) else N // K
     if K * J != N:
         raise ValueError(
-            f"a Fourier transform of period {N} needs two block counts whose product is {N}; got ({K}, {J}). "
+            f"{what} {N} needs two block counts whose product is {N}; got ({K}, {J}). "
             f"Take {near_sqrt(N)}, or leave blocks out."
         )
     return K, J

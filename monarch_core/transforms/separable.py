@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import checks
-from ..linear_operator import LinearOperator, check_operators, common_dtype
+from ..linear_operator import LinearOperator, check_operators, common_dtype, label
 from ..sizes import Blocks
 from .fourier import dft
 from .trigonometric import dct, dst
@@ -27,6 +27,11 @@ class Separable(LinearOperator):
     def __init__(self, *axes: LinearOperator) -> None:
         super().__init__()
         check_operators(axes, "a separable operator")
+        for axis in axes:
+            if len(axis.in_shape) != 1 or len(axis.out_shape) != 1:
+                raise ValueError(
+                    f"a separable operator has one operator on vectors per axis; got {label(axis)}."
+                )
         self.axes = nn.ModuleList(axes)
         self.in_shape = tuple(axis.in_features for axis in axes)
         self.out_shape = tuple(axis.out_features for axis in axes)

@@ -187,3 +187,12 @@ def test_simultaneous_eigenvectors_diagonalise_the_whole_family(dtype):
     off = inner - torch.diag_embed(inner.diagonal(dim1=-2, dim2=-1))
     assert off.abs().max() < 1e-9 * inner.abs().max()
     torch.testing.assert_close(torch.linalg.vector_norm(found, dim=0), torch.ones(6, dtype=R64))
+
+
+def test_factors_of_several_dtypes_have_their_common_one():
+    L1, R, L2 = torch.randn(2, 3, 3), torch.randn(3, 2, 2, dtype=torch.complex64), torch.randn(2, 3, 3)
+    mixed = MMStar(L1, R, L2)
+    one = MMStar(*(factor.to(torch.complex64) for factor in (L1, R, L2)))
+    x = torch.randn(6)
+    torch.testing.assert_close(mixed(x), one(x))
+    assert mixed.num_parameters == 2 * (L1.numel() + R.numel() + L2.numel())

@@ -106,6 +106,46 @@ MISUSES = {
     "no products": (lambda: mc.mm_star(16, power=0), ValueError, "at least 1; got 0"),
     "half an expansion": (lambda: mc.hierarchy(16, 1, 0.5), TypeError, "expansion should be a whole number"),
     "factorize of a NaN": (lambda: mc.factorize(SPOILT, 4), ValueError, "not finite"),
+    "a separable operator of planes": (
+        lambda: mc.Separable(mc.dft2((4, 4)), mc.dft(4)),
+        ValueError,
+        r"one operator on vectors per axis; got Separable \(4, 4\)",
+    ),
+    "the real part of a matrix": (
+        lambda: mc.RealPart(torch.eye(3)),
+        TypeError,
+        "linear operators; got Tensor",
+    ),
+    "factors of nothing": (
+        lambda: mc.Monarch.from_factors(torch.ones(0, 2, 1, 3), torch.ones(2, 3, 0, 1)),
+        ValueError,
+        "nothing of it 0",
+    ),
+    "MM* of matrices": (
+        lambda: mc.MMStar(torch.eye(3), torch.eye(3), torch.eye(3)),
+        ValueError,
+        r"factor L1 of MM\* should be a tensor with 3 axes",
+    ),
+    "doubles into MM*": (
+        lambda: mc.factorize(mc.mm_star(16).to_dense(), 4)(torch.ones(16).double()),
+        TypeError,
+        r"convert the input with .to\(torch.float32\)",
+    ),
+    "blocks of the identity": (
+        lambda: mc.identity(10, blocks=3),
+        ValueError,
+        "^the identity of size 10 needs two block counts",
+    ),
+    "blocks of a Hadamard operator": (
+        lambda: mc.hadamard(16, blocks=3),
+        ValueError,
+        "^a Hadamard operator of size 16 needs two block counts",
+    ),
+    "a complex operator in bfloat16": (
+        lambda: mc.dft(16).to(torch.bfloat16)(torch.ones(16, dtype=torch.bfloat16)),
+        TypeError,
+        "no complex numbers in bfloat16.*in_pairs",
+    ),
     "separable tensors": (lambda: mc.Separable(torch.eye(3)), TypeError, "linear operators; got Tensor"),
     "a grid of one number": (lambda: mc.GridMonarch(16), TypeError, "grid of the input"),
     "keep as a number": (lambda: mc.grid_dft((8, 8), keep=3), TypeError, "keep is a pair"),
