@@ -157,6 +157,8 @@ def make_training(
     config: TrainConfig, samples: Samples | OnDemand, grid: Grid, meaning: Mapping[str, Any] | None = None
 ) -> tuple[Training, Dataset[Any]]:
     """The experiment that the config asks for, and its training data; the header of the weights quotes `meaning`."""
+    for symmetry in config.about.symmetries if config.symmetries else ():
+        symmetry.require(grid.resolution)
     given, wanted = next(samples.pieces())
     fields = wanted.shape[-1]
     constants = 0 if config.recipe == "map" else given.shape[-1] - fields

@@ -384,4 +384,6 @@ def load(path: str | Path, images: int = 1, symmetries: Sequence[Symmetry] | Non
         symmetries = () if problem is None else problem.symmetries
     if not symmetries:
         raise UserError(f"{path} was trained on {file.header['problem']}, of which no symmetries are known.")
+    for symmetry in symmetries:
+        symmetry.require(predictor.net.resolution)
     return predictor.average(symmetries, images)

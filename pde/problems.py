@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from data.fields.geometry import Box, Geometry, Move, Sphere
 from data.fields.options import short
+from lab.errors import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,6 +39,22 @@ class Symmetry:
     shift: tuple[float, float] = (0.0, 0.0)
     """How far along the periodic axes a transposed or turned field is taken from, as shares of the periods:
     w(y + a, x + b), or w(a - x, b - y) after half a turn."""
+
+    def require(self, resolution: tuple[int, int]) -> None:
+        """Refuse a grid that the symmetry does not map onto itself."""
+        remedy = "leave --symmetries and --average-symmetries out."
+        square = self.move in ("transpose", "turn diagonally")
+        if square and len(set(resolution)) > 1:
+            rows, columns = resolution
+            raise UserError(
+                f"the symmetry {self.move!r} needs as many rows as columns, not {rows} x {columns}: {remedy}"
+            )
+        for share, points in zip(self.shift, resolution, strict=True):
+            if share * points % 1:
+                raise UserError(
+                    f"the symmetry {self.move!r} shifts by {share:g} of a period, which is no whole number of {points} "
+                    f"points: {remedy}"
+                )
 
     def order(self, fields: "Tensor") -> int:
         """How many images there are, counting the field itself: 2, or the points along a periodic axis."""

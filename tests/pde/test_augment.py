@@ -14,6 +14,7 @@ from data.fields.layout import Grid
 from data.navier_stokes.solver import NavierStokes
 from data.shallow_water.initial import initial_state
 from data.shallow_water.solver import ShallowWater
+from lab.errors import UserError
 from pde.augment import random_images
 from pde.config import TrainConfig
 from pde.experiment import make_training
@@ -173,3 +174,23 @@ def test_training_sees_them_and_validation_does_not() -> None:
 def test_an_equation_keeps_symmetries_that_its_domain_has(name: str) -> None:
     problem = PROBLEMS[name]
     assert {symmetry.move for symmetry in problem.symmetries} <= set(problem.geometry.symmetries)
+
+
+@pytest.mark.parametrize(
+    ("problem", "resolution", "message"),
+    [
+        ("darcy", (8, 12), "the symmetry 'transpose' needs as many rows as columns, not 8 x 12"),
+        ("navier-stokes", (8, 12), "the symmetry 'turn diagonally' needs as many rows as columns"),
+        (
+            "navier-stokes",
+            (10, 10),
+            "'half turn' shifts by 0.25 of a period, which is no whole number of 10 points",
+        ),
+    ],
+)
+def test_grids_that_a_symmetry_does_not_map_onto_themselves_are_refused(problem, resolution, message):
+    config = TrainConfig(problem=problem, model="fno", options={"modes": 2}, symmetries=True)
+    grid = Grid.of(PROBLEMS[problem].geometry, *resolution)
+    field = torch.randn(2, *resolution, 1, 1)
+    with pytest.raises(UserError, match=message):
+        make_training(config, Samples(field, field), grid)
