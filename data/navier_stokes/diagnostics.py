@@ -13,9 +13,8 @@ from lab.table import Column, Table
 
 def energy_modes(w: Tensor) -> tuple[Tensor, Tensor]:
     """The energy |w_k|² / (2 |2 pi k|²) of every mode of w[..., x, y], and |k|; both over (kx, ky) in FFT order."""
-    n = w.shape[-1]
-    k = n * torch.fft.fftfreq(n, dtype=torch.float64, device=w.device)
-    magnitude = torch.hypot(k[:, None], k[None, :])
+    kx, ky = (n * torch.fft.fftfreq(n, dtype=torch.float64, device=w.device) for n in w.shape[-2:])
+    magnitude = torch.hypot(kx[:, None], ky[None, :])
     coefficients = torch.fft.fft2(w.double(), norm="forward").abs() ** 2
     modes = coefficients / (2 * (2 * math.pi * magnitude.clamp(min=0.5)) ** 2)
     modes[..., 0, 0] = 0.0  # the mean vorticity of a periodic flow is zero
@@ -39,10 +38,11 @@ def enstrophy(w: Tensor) -> Tensor:
 
 
 def spectrum(w: Tensor) -> Tensor:
-    """Energy in the shells |k| = 0, 1, ..., n/2 (nearest whole number), on a new last axis."""
+    """Energy in the shells |k| = 0, 1, ..., n/2 (nearest whole number) on a new last axis; n is the shorter side's."""
     modes, magnitude = energy_modes(w)
-    shells = magnitude.round().long().clamp(max=w.shape[-1] // 2 + 1).flatten()
-    sums = torch.zeros(*w.shape[:-2], w.shape[-1] // 2 + 2, dtype=torch.float64, device=w.device)
+    beyond = min(w.shape[-2:]) // 2 + 1
+    shells = magnitude.round().long().clamp(max=beyond).flatten()
+    sums = torch.zeros(*w.shape[:-2], beyond + 1, dtype=torch.float64, device=w.device)
     return sums.index_add(-1, shells, modes.flatten(-2))[..., :-1]
 
 

@@ -38,6 +38,17 @@ def test_a_single_mode_is_in_its_shell() -> None:
     assert float(enstrophy(w)) == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize("resolution", [(16, 24), (24, 16)])
+def test_a_grid_need_not_be_square(resolution: tuple[int, int]) -> None:
+    x, y = (torch.arange(n, dtype=torch.float64) / n for n in resolution)
+    w = torch.cos(2 * math.pi * 3 * x)[:, None] + 2 * torch.cos(2 * math.pi * 5 * y)
+    shells = spectrum(w)
+    assert len(shells) == 9
+    for k, amplitude in ((3, 1), (5, 2)):
+        assert float(shells[k]) == pytest.approx(amplitude**2 / (4 * (2 * math.pi * k) ** 2))
+    assert float(energy(w)) == pytest.approx(float(shells.sum()))
+
+
 def test_show_writes_a_sheet_and_an_animation_of_the_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
