@@ -43,9 +43,14 @@ class Format(ABC):
     def files(self, root: Path, split: str) -> list[Path]:
         """The files of a split."""
         folder = self.folder(root, split)
-        listed = sorted(path for path in folder.glob(self.pattern) if not path.stem.endswith(COMPANIONS))
-        maps = {_maps_of(path) for path in listed}
-        found = [path for path in listed if path.name not in maps]
+        others = {_maps_of(path) for path in folder.glob("*.json")}
+        found = [
+            path
+            for path in sorted(folder.glob(self.pattern))
+            if not path.stem.endswith(COMPANIONS)
+            and not path.name.startswith(".")
+            and path.name not in others
+        ]
         if folder != root:
             return found
         return [path for number, path in enumerate(found) if CYCLE[number % len(CYCLE)] == split]

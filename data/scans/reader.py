@@ -14,7 +14,9 @@ from data.scans.selection import Selection, Shape
 from data.scans.skm_tea.format import ROOT_VARIABLE, SkmTea
 from lab.errors import UserError, readable
 
-FORMATS: tuple[Format, ...] = (SkmTea(), FastMri(), Mrd(), Bart(), Matlab(), Numpy())
+OWN: tuple[Format, ...] = (Mrd(), Bart(), Matlab(), Numpy())
+"""Formats whose scans may lie in any folder."""
+FORMATS: tuple[Format, ...] = (SkmTea(), FastMri(), *OWN)
 """Tried in this order; the first that owns a file or folder reads it."""
 
 
@@ -58,13 +60,28 @@ def load_scans(
         raise UserError(f"no data were named; pass --data FOLDER or set {ROOT_VARIABLE}.")
     for form in FORMATS:
         if form.owns_folder(Path(named), split):
-            return form.load(Path(named), split, plane=plane, count=count, skip_bad=skip_bad, targets=targets)
+            found = form.load(
+                Path(named), split, plane=plane, count=count, skip_bad=skip_bad, targets=targets
+            )
+            found.dropped |= _of_other_formats(form, Path(named), split)
+            return found
     layouts = " or ".join(f"{form.folder(Path(named), split)} ({form.name})" for form in FORMATS[:2])
     others = ", ".join(form.name for form in FORMATS[2:])
     raise UserError(
         f"{'--data' if root else ROOT_VARIABLE} names {named}, but there is no {layouts} with scans for {split}, nor a "
         f"folder {split} or at least three files of other formats ({others}); name the folder above it."
     )
+
+
+def _of_other_formats(form: Format, root: Path, split: str) -> dict[str, str]:
+    """Files beside the scans that other formats would read, and why they are left out."""
+    others = [other for other in OWN if form in OWN and other.pattern != form.pattern]
+    counts = {other.name: len(other.files(root, split)) for other in others}
+    return {
+        f"{count} {name} file{'s' if count > 1 else ''}": f"a folder is read in one format, here {form.name}."
+        for name, count in counts.items()
+        if count
+    }
 
 
 def _names() -> str:

@@ -344,6 +344,20 @@ def test_noise_lines_whiten_the_coils(tmp_path: Path) -> None:
     np.testing.assert_allclose(gram, np.einsum("scyz,scyz->syz", FULL.conj(), FULL), rtol=0.05, atol=1e-5)
 
 
+def test_maps_of_the_measured_coils_are_whitened_as_their_kspace_is(tmp_path: Path) -> None:
+    import ismrmrd
+
+    few, rng = own.kspace(1, SMALL), np.random.default_rng(1)
+    mix = rng.standard_normal((COILS, COILS)) + 1j * rng.standard_normal((COILS, COILS))
+    white = rng.standard_normal((COILS, 2000, 2)) @ [1, 1j] / np.sqrt(2)
+    noise = own.acquisition(mix @ white, ismrmrd.ACQ_IS_NOISE_MEASUREMENT)
+    lines = mrd_lines(np.einsum("dc,scyz->sdyz", mix, few))
+    path = own.write_mrd(tmp_path / "a.h5", own.xml(*SMALL, 1), [noise, *lines])
+    np.save(tmp_path / "a_maps.npy", np.einsum("dc,cyz->dyz", mix, own.maps(SMALL))[None])
+    kspace, maps, target = open_scan(path).read(0, 0)
+    assert (Sense(maps)(target) - kspace).norm() < 0.05 * kspace.norm()
+
+
 def test_calibration_lines_apart_from_the_image_make_the_maps(tmp_path: Path) -> None:
     import ismrmrd
 
@@ -619,6 +633,24 @@ def test_maps_that_notes_name_are_no_scans(tmp_path: Path) -> None:
         (tmp_path / f"scan{number}.json").write_text(json.dumps({"maps": f"sens{number}.npy"}))
     found = [scan.scan_id for split in ("train", "val", "test") for scan in load_scans(tmp_path, split).scans]
     assert found == ["scan0", "scan1", "scan2"]
+    # Nor are those of another format, which would be read first.
+    own.write_cfl(tmp_path / "sens0.cfl", own.maps(SMALL).transpose(1, 2, 0), (*SMALL, 1, COILS))
+    (tmp_path / "sens0.npy").unlink()
+    (tmp_path / "scan0.json").write_text('{"maps": "sens0.cfl"}')
+    (tmp_path / "._scan0.npy").write_bytes(b"of another system")
+    (scan,) = load_scans(tmp_path, "train").scans
+    torch.testing.assert_close(scan.read(0, 0)[1], own.tensor(own.maps(SMALL)))
+
+
+def test_scans_of_another_format_in_a_folder_are_said_to_be_left_out(tmp_path: Path) -> None:
+    few = own.kspace(1, SMALL)
+    for split in ("train", "val"):
+        (tmp_path / split).mkdir()
+        np.save(tmp_path / split / "a.npy", few)
+        own.write_cfl(tmp_path / split / "b.cfl", few[0].transpose(1, 2, 0), (*SMALL, 1, COILS))
+    found = load_scans(tmp_path, "train")
+    assert [scan.scan_id for scan in found.scans] == ["b"]
+    assert found.report() == "left out 1 NumPy file: a folder is read in one format, here BART."
 
 
 def test_info_says_what_was_understood(tmp_path: Path) -> None:

@@ -309,6 +309,11 @@ def test_wrong_folders_and_annotations_are_explained(tmp_path: Path, monkeypatch
         load_scans(root, "val")
     path = annotation_path(root, "train")
     content = json.loads(path.read_text())
+    content["images"][0]["orientation"] = ["SI", "AP", "AP"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"train.json: an entry of 'images' .*orientation"):
+        load_scans(root, "train")
+    content["images"][0]["orientation"] = ["SI", "AP", "LR"]
     del content["images"][0]["scan_id"]
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"train.json: an entry of 'images' .*scan_id"):

@@ -31,7 +31,8 @@ class FastMri(Format):
         return own if own.is_dir() or not (root / split).is_dir() else root / split
 
     def files(self, root: Path, split: str) -> list[Path]:
-        found = sorted(self.folder(root, split).glob(self.pattern))
+        listed = self.folder(root, split).glob(self.pattern)
+        found = sorted(path for path in listed if not path.name.startswith("."))
         return found if self._whole(root, split) else found[split == "test" :: 2]
 
     def shared_out(self, root: Path, split: str) -> str:

@@ -55,6 +55,7 @@ class Sorter:
             kspace,
             replace(notes, voxel_spacing=spacing),
             maps=None if beside is None else maps_in(beside),
+            mixing=None if beside is None else self.whitening(imaging),
             calibration=calibration,
             affine=None if notes.orientation else self.affine(spacing),
             three_dimensional=self.three_dimensional,

@@ -110,6 +110,8 @@ def _maps(
     beside = maps_beside(file.path, notes, (file.path.suffix, ".npy", ".cfl"))
     if beside is None:
         return None
+    if beside.suffix == ".cfl" != file.path.suffix:
+        return maps_in(beside)  # BART's axes have an order of their own
     other = _opened(beside)
     return _ordered(other, *_first(other), arrangement)
 

@@ -1,5 +1,6 @@
 """What a file of numbers does not say about itself, in NAME.json beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,14 @@ def _fits(key: str, value: Any) -> bool:
     if key == "voxel_spacing":
         return _listed(value, int | float) and len(value) == 3 and min(value) > 0
     if key == "orientation":
-        chosen = [set(each) for each in value] if _listed(value, str) else []
-        return len(chosen) == 3 and all(way in chosen for way in WAYS) and all(len(e) == 2 for e in value)
+        return _listed(value, str) and is_orientation(value)
     return _listed(value, str) if key == "axes" else isinstance(value, str)
+
+
+def is_orientation(axes: Sequence[str]) -> bool:
+    """Whether these are three directions, one along each axis of the body."""
+    chosen = [set(each) for each in axes]
+    return len(chosen) == 3 and all(way in chosen for way in WAYS) and all(len(each) == 2 for each in axes)
 
 
 def _listed(value: Any, kind: Any) -> bool:

@@ -43,9 +43,12 @@ class OwnScan(Scan):
         affine: NDArray[np.float64] | None = None,
         three_dimensional: bool = False,
         echo_times: Sequence[float] = (),
+        mixing: Tensor | None = None,
         version: int = 1,
     ) -> None:
-        """`version` is that of what the format makes of a file: what was kept for an older one does not count."""
+        """`mixing` (coil, coil) makes the coils of k-space of those that the maps are of, where these differ.
+
+        `version` is that of what the format makes of a file: what was kept for an older one does not count."""
         self.three_dimensional, self._version = three_dimensional, version
         self._echo_times = list(echo_times)
         self.path, self.scan_id = path, plain_name(path.stem, f"the name of {path}")
@@ -64,7 +67,8 @@ class OwnScan(Scan):
         wanted = (slices, self.num_coils, ky, kz)
         if maps is not None and maps.shape != wanted:
             raise UserError(f"{maps.path} holds maps of shape {maps.shape} where {path} needs {wanted}.")
-        self._given, self._to_scale = maps, maps is not None and not _have_unit_power(maps[slices // 2])
+        self._given, self._mixing = maps, mixing
+        self._to_scale = maps is not None and not _have_unit_power(self._mixed(maps, slices // 2))
         self._estimated = EstimatedMaps(self, calibration) if maps is None else None
 
     @property
@@ -100,11 +104,16 @@ class OwnScan(Scan):
         found = self._given if self._estimated is None else self._estimated.mapped
         assert found is not None
         kspace = torch.from_numpy(self.kspace(slice_index, echo))
-        maps = torch.from_numpy(np.array(found[slice_index], np.complex64))
+        maps = self._mixed(found, slice_index)
         if self._to_scale:
             power = maps.abs().square().sum(0)
             maps = maps * torch.where(power > 0, power, 1.0).rsqrt()
         return kspace, maps, Sense(maps).adjoint(kspace)
+
+    def _mixed(self, maps: Mapped, slice_index: int) -> Tensor:
+        """Maps (coil, ky, kz) of a slice, of the coils that its k-space has."""
+        found = torch.from_numpy(np.array(maps[slice_index], np.complex64))
+        return found if self._mixing is None else torch.einsum("dc,cyz->dyz", self._mixing, found)
 
     def _found_sampling(self, middle: np.ndarray) -> Sampling:
         """That of the first echo, or of the first that was undersampled; of the others one coil is enough to tell."""
@@ -132,8 +141,8 @@ class OwnScan(Scan):
             )
 
 
-def _have_unit_power(maps: np.ndarray) -> bool:
+def _have_unit_power(maps: Tensor) -> bool:
     """Whether sum_c |S_c|^2 is 1 where there are maps (coil, ky, kz), as everything that uses them expects."""
-    power = np.square(np.abs(maps)).sum(0)
-    inside = power[power > 0]
-    return not len(inside) or float((np.abs(inside - 1) > UNEVEN).mean()) <= UNEVEN
+    power = maps.abs().square().sum(0)
+    uneven = (power[power > 0] - 1).abs() > UNEVEN
+    return not len(uneven) or float(uneven.float().mean()) <= UNEVEN

@@ -5,6 +5,7 @@ from typing import Any
 
 from data.hdf5 import num_axes
 from data.scans.format import Format
+from data.scans.own.notes import is_orientation
 from data.scans.selection import Selection, Shape, select
 from data.scans.skm_tea.layout import KSPACE, SPLITS, ScanRecord, annotation_path, scan_path
 from data.scans.skm_tea.scan import SkmTeaScan
@@ -83,6 +84,9 @@ def _record(image: dict[str, Any]) -> ScanRecord:
     spacing = tuple(float(side) for side in image["voxel_spacing"])
     if len(spacing) != 3:
         raise ValueError(f"voxel_spacing {spacing}")
+    orientation = tuple(image["orientation"])
+    if len(orientation) != 3 or not is_orientation(orientation):
+        raise ValueError(f"orientation {orientation}")
     return ScanRecord(
         id=int(image["id"]),
         file_name=plain_name(str(image["file_name"]), "file_name"),
@@ -90,6 +94,6 @@ def _record(image: dict[str, Any]) -> ScanRecord:
         subject_id=int(image["subject_id"]),
         voxel_spacing=spacing,
         matrix_shape=(x, y, z),
-        orientation=tuple(image["orientation"]),
+        orientation=orientation,
         num_echoes=int(image["num_echoes"]),
     )
