@@ -6,6 +6,8 @@ from mri.config import ModelsConfig
 
 def show(config: ModelsConfig) -> None:
     """List the methods with their parameters and real operations for one slice."""
+    from lab.console import say
+    from lab.errors import UserError
     from lab.table import Column, Table
     from mri.models import MODELS, build
 
@@ -13,7 +15,11 @@ def show(config: ModelsConfig) -> None:
     columns = [Column("--model"), Column("method"), Column("parameters"), Column("GFLOP per slice", digits=3)]
     table = Table(columns, caption=f"Methods for a slice of {ky} x {kz} from {config.coils} coils")
     for name, entry in MODELS.items():
-        method = build(name, (ky, kz))
+        try:
+            method = build(name, (ky, kz))
+        except UserError as error:  # of a side that it cannot have; the others can
+            say(str(error))
+            continue
         table.add(name, entry.summary, method.num_parameters, method.flops(config.coils) / 1e9)
     table.print()
 

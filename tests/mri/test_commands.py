@@ -130,6 +130,10 @@ def test_models_are_listed_with_the_papers_parameters(capsys):
     out = capsys.readouterr().out
     assert "57,472" in out
     assert "7,756,418" in out
+    assert run("python -m mri.models", {"": models}, ["--plane", "[17,13]"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "mSENSE cannot be built for slices of 17 x 13" in out
+    assert "l1-wavelet" in out
 
 
 @pytest.mark.parametrize(
