@@ -108,7 +108,8 @@ class TrainConfig(DataOptions, ExperimentConfig):
         own = ("minutes", "pretrain_epochs", "finetune_lr", "adapter_rank", "switch_at")
         foreign = {key: getattr(usual, key) for key in own}
         epochs = self.pretrain_epochs or self.epochs
-        first = replace(self, setting="pretrain", epochs=epochs, resume=True, **foreign)
+        # Steps that are repeated are those of the run that was asked for.
+        first = replace(self, setting="pretrain", epochs=epochs, resume=True, steps_of=None, **foreign)
         # Only what is not at its default, so that an option that comes later leaves the name as it was.
         default = as_plain_dict(usual)
         told = {

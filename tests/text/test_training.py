@@ -156,6 +156,13 @@ def test_fine_tuning_has_its_own_learning_rate(texts):
     assert config(texts, "--setting", "finetune", "--seed", "1").pretraining().name != own.pretraining().name
 
 
+def test_pretraining_does_not_take_the_steps_of_the_run_that_follows_it(texts):
+    own = config(texts, "--setting", "finetune", "--steps-of", "runs/text/one/manifest.json")
+    assert own.steps_of is not None
+    assert own.pretraining().steps_of is None
+    assert own.pretraining().name == config(texts, "--setting", "finetune").pretraining().name
+
+
 def test_the_factors_learn_at_the_rates_of_compute_better_spent(texts, workplace):
     own = config(texts, "--setting", "monarch", "--lr", "0.01")
     experiment = LanguageModelling(initial_model(own, corpus(own)), own, corpus(own).vocabulary, 1.0)
