@@ -110,8 +110,11 @@ def _cost(row: Row, text: Corpus) -> Cost:
 
 
 def baseline(result: Result, results: Sequence[Result]) -> Result | None:
-    """The row that a setting is compared with: equal in all else, and with its length decided by steps."""
-    apart = TrainConfig.placement | {"seed", "setting", "minutes", "switch_at", "adapter_rank"}
+    """The row that a setting is compared with: equal in all else, and with its length decided by steps.
+
+    Of the blocks of Monarch matrices it has none, whatever its options say.
+    """
+    apart = TrainConfig.placement | {"seed", "setting", "minutes", "switch_at", "adapter_rank", "blocks"}
 
     def rest(each: Result) -> dict[str, object]:
         return {key: value for key, value in each.row.config.items() if key not in apart}

@@ -55,6 +55,7 @@ def test_a_setting_is_compared_with_the_run_that_is_equal_in_all_else():
     assert baseline(result("project", []), everything) is tuned
     assert baseline(result("monarch", [], lr=0.25), everything) is None
     assert baseline(dense, everything) is None
+    assert baseline(result("monarch", [], blocks=8), everything) is dense
 
 
 def test_budgets_are_shares_of_the_time_of_the_dense_run_of_the_first_seed():
@@ -133,6 +134,12 @@ def test_the_list_of_models_has_sizes_and_speeds(capsys):
     out = capsys.readouterr().out
     assert "Monarch" in out
     assert "speed-up" in out
+
+
+@pytest.mark.parametrize("option", ["--vocabulary", "--context", "--batch-size", "--threads"])
+def test_models_of_nothing_are_answered_with_a_sentence(capsys, option):
+    assert run("python -m text.models", {"": show}, ["--sizes", "tiny", "--time", option, "0"]) == 2
+    assert f"{option} must be at least 1, not 0" in capsys.readouterr().err
 
 
 def test_an_unknown_setting_is_answered_with_a_sentence(capsys):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from itertools import product
 
+from lab.checks import at_least, at_most
 from lab.cli import main
 
 
@@ -24,6 +25,10 @@ class ListConfig:
     """With --time: sequences per step."""
     threads: int = 1
     """With --time: CPU threads."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 1, "vocabulary", "context", "batch_size", "threads")
+        at_most(self, 2**15, "threads")
 
 
 def show(config: ListConfig) -> None:
