@@ -63,7 +63,10 @@ class Predictor:
                 masks = measured(kspace) if mask is None else mask.to(self.device).expand(len(read), -1, -1)
                 masks = masks & measured(kspace) if scan.undersampled else masks
                 numbers = torch.tensor(echoes, device=self.device).repeat(len(places))
-                images = self.method(sample(kspace, masks), maps, masks, numbers) * scan.scale
+                # Slices that were sampled differently go one by one: a batch shares its acquired grid.
+                count = len(read) if bool((masks == masks[0]).all()) else len(echoes)
+                given = (each.split(count) for each in (sample(kspace, masks), maps, masks, numbers))
+                images = torch.cat([self.method(*one) for one in zip(*given, strict=True)]) * scan.scale
                 made = images.unflatten(0, (len(places), len(echoes))).transpose(0, 1)
                 volumes[echoes.start : echoes.stop, first : first + len(places)] = made.cpu().numpy()
                 advance(len(read))

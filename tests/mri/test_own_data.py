@@ -24,7 +24,7 @@ from mri.config import ReconstructConfig, TrainConfig
 from mri.eval import evaluate
 from mri.losses import misfit
 from mri.models import build
-from mri.predictor import load
+from mri.predictor import Predictor, load
 from mri.reconstruct import reconstruct
 from mri.supervision import SelfSupervised, density_of_one, reserve
 from mri.table import table
@@ -457,6 +457,19 @@ def test_networks_that_were_trained_on_larger_slices_refuse_what_leaves_them_not
 def test_msense_says_what_to_do_about_a_prime_side():
     with pytest.raises(UserError, match=r"17 x 12, since .* sides that are no primes, or use --model mcs"):
         build("msense", (17, 12))
+
+
+def test_a_slice_does_not_depend_on_those_that_are_reconstructed_with_it(workplace):
+    sampled = np.stack([own.lines(), own.lines(), own.lines()])
+    sampled[0, :, :6] = sampled[0, :, 34:] = False  # another acquired grid
+    np.save("scan.npy", own.kspace(3) * sampled[:, None])
+    np.save("scan_maps.npy", np.stack([own.maps()] * 3))
+    scan, predictor = open_scan("scan.npy"), Predictor(build("mcs", PLANE, iterations=2))
+    whole = predictor.reconstruct(scan, None)
+    for index in range(3):
+        np.testing.assert_allclose(
+            predictor.reconstruct(scan, None, [index])[0, 0], whole[0, index], atol=1e-5
+        )
 
 
 def test_with_ground_truth_an_undersampled_scan_is_refused(workplace, capsys):
