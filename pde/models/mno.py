@@ -84,6 +84,11 @@ def mno(
         raise ValueError(
             "the spherical harmonic transform has a matrix for each order; it needs the grid form."
         )
+    if start == "sht" and along_y == "per-frequency":
+        raise ValueError(
+            "the spherical harmonic transform begins along y, the longitudes, and learning y per frequency of x begins "
+            "along x; let y learn in another way."
+        )
 
     def plane(
         grid: tuple[int, int], out: tuple[int, int], groups: int, shear: Sequence[bool]

@@ -471,6 +471,8 @@ def test_spherical_start_names_the_latitudes_it_needs() -> None:
     sphere = Grid.of(Sphere(), 64, 128)
     with pytest.raises(UserError, match="up to degree 34; 32 latitudes resolve 31"):
         build("mno", 1, sphere, form="grid", start="sht", latent=32)
+    with pytest.raises(UserError, match="begins along y, the longitudes"):
+        build("mno", 1, sphere, form="grid", start="sht", learn_x="fixed", learn_y="per-frequency")
     with pytest.raises(UserError, match="add --form grid"):
         build("mno", 1, sphere, start="sht", twin="fno", form="separable")
 
