@@ -37,7 +37,9 @@ def exportable(path: Path, steps: int) -> "Exportable":
         raise UserError(
             f"--steps {steps}: an input of {header['problem']} has one answer; leave --steps out."
         )
-    frames, resolution = predictor.in_frames + predictor.net.lead, predictor.net.resolution
+    # Where as many frames are given as the network sees, none is before them to lead it in.
+    lead = predictor.net.lead if header["recipe"] == "markov" else 0
+    frames, resolution = predictor.in_frames + lead, predictor.net.resolution
     fields = header["in_channels"] if header["recipe"] == "map" else predictor.fields + predictor.constants
 
     def inputs(batch: int) -> "dict[str, Tensor]":

@@ -186,3 +186,13 @@ def test_what_torch_cannot_export_is_refused_with_a_sentence(tmp_path, monkeypat
     said = capsys.readouterr().err
     assert "cannot export resnet as .pt2" in said
     assert said.count("\n") == 1
+
+
+def test_what_sees_all_given_frames_takes_no_more_of_them(tmp_path):
+    """With a finer grid, too: tests begin with as many."""
+    path = stored(tmp_path / "w.safetensors", "fno", recipe="fno", transport=True, refine=2)
+    assert call("--weights", path, "--out", tmp_path / "m.pt2") == 0
+    frames = 5 + 3 * torch.randn(2, 16, 16, 10, 1)
+    answer = exporting.run(tmp_path / "m.pt2", {"frames": frames})
+    with torch.no_grad():
+        assert exporting.relative(answer, load(path).predict(frames, 1)) < 1e-5
