@@ -344,6 +344,17 @@ def test_noise_lines_whiten_the_coils(tmp_path: Path) -> None:
     np.testing.assert_allclose(gram, np.einsum("scyz,scyz->syz", FULL.conj(), FULL), rtol=0.05, atol=1e-5)
 
 
+def test_noise_of_other_coils_and_single_slices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import ismrmrd
+
+    lines = mrd_lines(own.kspace(1, SMALL))
+    assert open_scan(own.write_mrd(tmp_path / "a.h5", own.xml(*SMALL, 1), lines)).num_slices == 1
+    assert "counters" not in capsys.readouterr().out
+    noise = own.acquisition(np.ones((COILS - 1, 500)), ismrmrd.ACQ_IS_NOISE_MEASUREMENT)
+    with pytest.raises(UserError, match=r"its noise is of 3 coils, its image of 4; write the file again"):
+        open_scan(own.write_mrd(tmp_path / "b.h5", own.xml(*SMALL, 1), [noise, *lines]))
+
+
 def test_maps_of_the_measured_coils_are_whitened_as_their_kspace_is(tmp_path: Path) -> None:
     import ismrmrd
 
@@ -474,7 +485,11 @@ def test_each_echo_has_the_time_that_the_header_gives(tmp_path: Path) -> None:
     ],
 )
 def test_slices_lie_in_the_order_of_their_positions(
-    places: tuple[int, ...], order: tuple[int, ...], apart: float, tmp_path: Path
+    places: tuple[int, ...],
+    order: tuple[int, ...],
+    apart: float,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     few = own.kspace(3, SMALL)
     lines = mrd_lines(few)
@@ -491,6 +506,7 @@ def test_slices_lie_in_the_order_of_their_positions(
                 scan.affine @ [index, 8, 6, 1], [0, 0, 5 * places[counter], 1], atol=1e-5
             )
     assert np.linalg.det(scan.affine) != 0
+    assert ("not of their counters" in capsys.readouterr().out) == (order != (0, 1, 2))
 
 
 # ---------------------------------------------------------------- mistakes

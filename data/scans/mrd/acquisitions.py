@@ -112,7 +112,7 @@ class Acquisitions:
             )
         places = self.positions(found)
         along = (places - places[0]) @ np.asarray(self.heads["slice_dir"][self.imaging[0]], float)
-        in_order = len(set(np.sign(np.diff(along)))) == 1
+        in_order = len(set(np.sign(np.diff(along)))) < 2
         if in_order or len(np.unique(along.round(3))) < len(along):  # positions that coincide say nothing
             return found
         say(f"{self.path.name}: its slices are put in the order of their positions, not of their counters")

@@ -135,6 +135,11 @@ class Sorter:
             return None
         noise = torch.cat([some.movedim(1, 0).flatten(1) for some in self._noise()], dim=1)
         coils, count = noise.shape
+        if coils != (measured := int(self.lines.heads["active_channels"][chosen[0]])):
+            raise UserError(
+                f"{self.lines.path}: its noise is of {coils} coils, its image of {measured}; write the file again "
+                "without the noise."
+            )
         if count < 4 * coils:
             say(
                 f"{self.lines.path.name}: {count} noise samples are too few to whiten {coils} coils; left as they are"
