@@ -76,7 +76,7 @@ def check_types(x: Tensor, matrix: Tensor) -> None:
         # The parameters of a complex operator are real, and so is the type to convert it with.
         other = (
             f", or the operator with .to({x.dtype.to_real()})"
-            if x.is_complex() == matrix.is_complex()
+            if x.is_complex() == matrix.is_complex() and (x.is_floating_point() or x.is_complex())
             else ""
         )
         raise TypeError(

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..checks import tensor
+from ..checks import tensor, whole
 from ..linear_operator import checked_dtype, dtype_of
 from ..monarch import Monarch
 
@@ -44,7 +44,7 @@ def butterfly(
                 f"factor {s} of a butterfly matrix of size {n} has shape {(n // m, 2, 2, m // 2)}; "
                 f"got {tuple(factor.shape)}."
             )
-    b = 2 ** (len(factors) // 2) if block_size is None else block_size
+    b = 2 ** (len(factors) // 2) if block_size is None else whole(block_size, "block_size")
     if not (1 < b < n and n % b == 0):
         raise ValueError(
             f"the block size of a butterfly matrix of size {n} is a power of two inside (1, {n}); got {b}."

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..checks import tensor, whole
 from ..linear_operator import LinearOperator, RealPart, checked_dtype, dtype_of
-from ..sizes import Blocks, is_prime
+from ..sizes import Blocks, block_pair, is_prime
 from ..transforms.fourier_factors import fourier_blocks, fourier_monarch, stride_order
 
 Mode = Literal["circular", "full", "same", "valid"]
@@ -45,7 +45,7 @@ def toeplitz(
     column: Tensor,
     row: Tensor | None = None,
     *,
-    blocks: tuple[int, int] | None = None,
+    blocks: Blocks | None = None,
     dtype: torch.dtype | None = None,
 ) -> LinearOperator:
     """The Toeplitz matrix with this first column and first row (row[0] is ignored), as scipy.linalg.toeplitz.
@@ -113,7 +113,7 @@ def toeplitz_product(
     diagonals: Tensor,
     n_out: int,
     n_in: int,
-    blocks: tuple[int, int] | None = None,
+    blocks: Blocks | None = None,
     left: Tensor | None = None,
     right: Tensor | None = None,
 ) -> LinearOperator:
@@ -122,6 +122,7 @@ def toeplitz_product(
     if blocks is None:
         J = isqrt(least - 1) + 1
         blocks = -(-least // J), J
+    blocks = block_pair(blocks)
     period = blocks[0] * blocks[1]
     if period < least:
         raise ValueError(

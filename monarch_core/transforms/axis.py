@@ -11,15 +11,16 @@ real ones, on a last axis of 2; so both directions are real linear operators.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..checks import tensor, whole
-from ..linear_operator import LinearOperator
-from ..multiply import is_traced
-from ..pairs import real_part_matrix, rearranged
+from ..linear_operator import LinearOperator, checked_dtype
+from ..multiply import check_types, is_traced
+from ..pairs import real_part_matrix, rearranged, traced
 from .starts import Start, find_start
 from .tables import Learn, MatrixTable, Table, interpolated, make_tables
 
@@ -112,6 +113,7 @@ class AxisSynthesis(RealOperator):
 
 def _by_groups(x: Tensor, matrices: Tensor, groups: int) -> Tensor:
     """x (..., groups, in), or (..., in) where there is one group, times each group's matrix."""
+    check_types(x, matrices)
     if groups == 1:
         return x @ matrices[0]
     return (x[..., None, :] @ matrices)[..., 0, :]
@@ -162,7 +164,7 @@ class AxisTransform(Transform):
             first=True,
             lines=(1, 1),
             groups=groups,
-            dtype=torch.get_default_dtype() if dtype is None else dtype,
+            dtype=real_dtype(dtype, "AxisTransform"),
         )
         self.analysis = AxisAnalysis(there, self.n, modes, groups)
         self.synthesis = AxisSynthesis(back, self.out, modes, groups)
@@ -176,19 +178,29 @@ class AxisTransform(Transform):
                 f"this transform takes (channel, ..., {self.n}), with a multiple of {self.groups} channels; got shape "
                 f"{tuple(lines.shape)}."
             )
-        channels, n = lines.shape[0], lines.shape[-1]
+        channels, n, matrix = lines.shape[0], lines.shape[-1], self.analysis.matrix()
+        check_types(lines, matrix)
         count = lines.numel() // (channels * n)
-        z = torch.bmm(lines.reshape(self.groups, -1, n), self.analysis.matrix())
+        z = torch.bmm(lines.reshape(self.groups, -1, n), matrix)
         z = z.view(*z.shape[:2], self.modes, 2)
         return rearranged(z, "cbm", "mcb", c=channels, b=count, m=self.modes)
 
     def synthesise(self, modes: Tensor, lines: tuple[int, ...]) -> Tensor:
         """(mode, channel, line, 2) to (channel, *lines, point)."""
+        if not traced() and (
+            tensor(modes, "the modes", axes=4).shape[::3] != (self.modes, 2)
+            or modes.shape[1] % self.groups
+            or modes.shape[2] != prod(lines)
+        ):
+            raise ValueError(
+                f"this transform takes modes ({self.modes}, channel, {prod(lines)} lines, 2), with a multiple of "
+                f"{self.groups} channels; got shape {tuple(modes.shape)}."
+            )
         m, channels, count, _ = modes.shape
         z = rearranged(modes, "mcb", "cbm", m=m, c=channels, b=count)
-        return torch.bmm(z.view(self.groups, -1, 2 * m), self.synthesis.matrix()).view(
-            channels, *lines, self.out
-        )
+        matrix = self.synthesis.matrix()
+        check_types(z, matrix)
+        return torch.bmm(z.view(self.groups, -1, 2 * m), matrix).view(channels, *lines, self.out)
 
     def flops(self, channels: int, lines: int) -> int:
         """Real operations of both directions and of a channel matrix per mode between, for so many lines."""
@@ -213,6 +225,15 @@ class AxisTransform(Transform):
         resample((self.analysis.table, new.analysis.table), 1, n, self.n / n)
         resample((self.synthesis.table, new.synthesis.table), 2, new.out, self.n / n)
         return new
+
+
+def real_dtype(dtype: torch.dtype | None, what: str) -> torch.dtype:
+    """`dtype`, or the default one, for tables whose complex numbers are pairs of real ones."""
+    if checked_dtype(dtype, False, what).is_complex:
+        raise TypeError(
+            f"{what} has pairs of real numbers; got dtype={dtype}. Pass {dtype and dtype.to_real()}."
+        )
+    return checked_dtype(dtype, False, what)
 
 
 def stays_because(start: Start, learn: Sequence[Learn]) -> str | None:

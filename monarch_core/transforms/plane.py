@@ -23,10 +23,10 @@ from torch import Tensor, arange
 
 from ..checks import pair, tensor, whole
 from ..monarch import Monarch
-from ..multiply import is_traced
+from ..multiply import check_types, is_traced
 from ..pairs import adjoint, complex_kernels, product, real_part_matrix, rearranged
 from ..reordering import Permutation
-from .axis import RealOperator, Transform, resample, stays_because
+from .axis import RealOperator, Transform, real_dtype, resample, stays_because
 from .starts import Latitudes, Start, find_start
 from .tables import Learn, Table, make_tables
 
@@ -72,6 +72,7 @@ class PlaneOperator(RealOperator):
 
     def _to_modes(self, field: Tensor, first: Tensor, second: Tensor) -> Tensor:
         """By real matrices (blocks, t, 2 k) along the first axis and pairs (blocks, s, l, 2) along the second."""
+        check_types(field, first)
         batch, rows, columns, channels = field.shape
         x = field.permute(3, 0, 1, 2).reshape(channels * batch, rows, columns)
         if self.shear is not None:
@@ -92,6 +93,7 @@ class PlaneOperator(RealOperator):
 
     def _to_field(self, modes: Tensor, second: Tensor, first: Tensor) -> Tensor:
         """By pairs (blocks, l, s, 2) along the second axis and real matrices (blocks, 2 k, t) along the first."""
+        check_types(modes, first)
         _, channels, batch, _ = modes.shape
         f, (k, l), (s, t) = channels * batch, self.kept, self.grid[::-1] if self.x_first else self.grid
         have = "kf" if self.second.per_line else "fk"
@@ -272,7 +274,7 @@ class PlaneTransform(Transform):
         a, b = (0, 1) if x_first else (1, 0)  # the axes in the order in which they are transformed
         sizes = [(self.grid[axis], self.out[axis]) for axis in (0, 1)]
         kept = self.modes[a], 1 if sizes[b] == (1, 1) else 2 * self.modes[b]
-        dtype = torch.get_default_dtype() if dtype is None else dtype
+        dtype = real_dtype(dtype, type(self).__name__)
         in_order = self.start.where_x_goes_first() if x_first else self.start
         make = partial(make_tables, in_order, groups=groups, dtype=dtype)
         second = make(self.learn[b], sizes[b], self.modes[b], first=False, lines=(kept[0], kept[0]))

@@ -12,8 +12,8 @@ from typing import cast, get_args
 import torch
 from torch import Tensor
 
-from ..checks import pair, whole
-from ..pairs import rearranged
+from ..checks import pair, tensor, whole
+from ..pairs import rearranged, traced
 from .fourier import Fourier
 from .plane import Pair, PlaneTransform
 from .starts import Latitudes, Start, Tables, register_start
@@ -173,7 +173,15 @@ class SphereTransform(PlaneTransform):
         return made.flatten(2, 3)
 
     def synthesise(self, modes: Tensor) -> Tensor:
-        degrees, channels, both, _ = modes.shape
+        degrees = self.degrees
+        if not traced() and (
+            tensor(modes, "the modes", axes=4).shape[::3] != (degrees, 2) or modes.shape[2] % degrees
+        ):
+            raise ValueError(
+                f"this transform takes modes ({degrees}, channel, {degrees} orders of each field, 2); got shape "
+                f"{tuple(modes.shape)}."
+            )
+        _, channels, both, _ = modes.shape
         batch = both // degrees
         harmonics = rearranged(modes, "lckb", "klcb", k=degrees, l=degrees, c=channels, b=batch)
         return super().synthesise(harmonics.flatten(0, 1))

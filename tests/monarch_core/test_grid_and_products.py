@@ -155,3 +155,8 @@ def test_convolution_families_are_mm_star_without_permutations():
         M1, M2 = operator.links
         assert type(M1) is Monarch
         assert type(M2.base) is Monarch
+
+
+def test_one_number_of_blocks_of_a_toeplitz_matrix_is_that_of_both(assert_close):
+    column = torch.randn(4, dtype=torch.float64)
+    assert_close(mc.toeplitz(column, blocks=3).to_dense(), mc.toeplitz(column, blocks=(3, 3)).to_dense())

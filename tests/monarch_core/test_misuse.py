@@ -164,6 +164,52 @@ MISUSES = {
         "multiple of 2 channels",
     ),
     "modes of another plane": (lambda: PLANE.synthesise(torch.ones(3, 2, 1, 2)), ValueError, "takes modes"),
+    "doubles into a plane": (
+        lambda: PLANE.analyse(torch.ones(1, 8, 8, 2).double()),
+        TypeError,
+        r"convert the input with .to\(torch.float32\), or the operator",
+    ),
+    "doubles back from a plane": (
+        lambda: PLANE.synthesise(torch.ones(8, 2, 1, 2).double()),
+        TypeError,
+        "convert the input",
+    ),
+    "integers into a plane": (
+        lambda: PLANE.analyse(torch.ones(1, 8, 8, 2, dtype=torch.int64)),
+        TypeError,
+        r"with .to\(torch.float32\)\.$",
+    ),
+    "doubles into an axis": (lambda: AXIS.analyse(torch.ones(2, 8).double()), TypeError, "convert the input"),
+    "doubles into the operator of an axis": (
+        lambda: AXIS.analysis(torch.ones(2, 8).double()),
+        TypeError,
+        "convert the input",
+    ),
+    "modes of another axis": (
+        lambda: AXIS.synthesise(torch.ones(3, 2, 7, 2), (7,)),
+        ValueError,
+        r"takes modes \(2, channel, 7 lines, 2\)",
+    ),
+    "modes of another sphere": (
+        lambda: mc.SphereTransform((8, 16), 4).synthesise(torch.ones(4, 2, 7, 2)),
+        ValueError,
+        "4 orders of each field",
+    ),
+    "a complex plane": (
+        lambda: mc.PlaneTransform((8, 8), 2, dtype=torch.complex64),
+        TypeError,
+        "PlaneTransform has pairs of real numbers; got dtype=torch.complex64. Pass torch.float32",
+    ),
+    "a plane of integers": (
+        lambda: mc.PlaneTransform((8, 8), 2, dtype=torch.int64),
+        TypeError,
+        "needs a floating or complex dtype",
+    ),
+    "a block size as a word": (
+        lambda: mc.butterfly(BUTTERFLY, "2"),
+        TypeError,
+        "block_size should be a whole number; got '2'",
+    ),
     "fewer modes than none": (lambda: mc.AxisTransform(8, -1), ValueError, "modes should be at least 1"),
     "lines of another length": (lambda: AXIS.analyse(torch.ones(2, 7)), ValueError, r"\(channel, ..., 8\)"),
     "degrees as a word": (lambda: mc.SphereTransform((8, 16), "a"), TypeError, "degrees should be a whole"),
