@@ -102,7 +102,7 @@ class Table:
         diverged = [
             " ".join(str(row[column.key]) for column in named if row.get(column.key) is not None)
             for row in self.rows
-            if any(_is_diverged(row.get(column.key)) for column in scored)
+            if any(is_diverged(row.get(column.key)) for column in scored)
         ]
         return f"Diverged, with scores that are not finite: {'; '.join(diverged)}." if diverged else ""
 
@@ -260,7 +260,8 @@ def _value(cell: Cell) -> float | None:
     return None if value is None or isinstance(value, str) or not math.isfinite(value) else value
 
 
-def _is_diverged(cell: Cell) -> bool:
+def is_diverged(cell: Cell) -> bool:
+    """Whether a score is not finite, as of a model that diverged."""
     value = cell.mean if isinstance(cell, Score) else cell
     return isinstance(value, float) and not math.isfinite(value)
 

@@ -15,7 +15,7 @@ from lab import plot
 from lab.files import write_text
 from lab.report.viewer import ROOM, Viewer, thinned
 from lab.runs import FinishedRun
-from lab.table import Cell, Column, Score, Table
+from lab.table import Cell, Column, Score, Table, is_diverged
 
 SCRIPTS = ("chart.js", "table.js", "pictures.js", "viewer.js", "page.js")
 MAPS = {"field": plot.FIELD_MAP, "image": plot.IMAGE_MAP, "map": plot.QUANTITY_MAP, "error": plot.ERROR_MAP}
@@ -136,9 +136,11 @@ def _best_and_worst(page: Page) -> Iterator[str]:
         if len(known) > 1:
             known.sort(key=lambda each: each[0], reverse=column.better == "higher")
             (_, best), (_, worst) = known[0], known[-1]
+            diverged = [_named(table, row, named) for row in rows if is_diverged(row.get(column.key))]
             yield (
                 f"{what}: best {_named(table, best, named)} ({table.shown(best, column)}), "
-                f"worst {_named(table, worst, named)} ({table.shown(worst, column)})."
+                f"worst {_named(table, worst, named)} ({table.shown(worst, column)})"
+                f"{'; diverged: ' if diverged else ''}{'; '.join(diverged)}."
             )
 
 
