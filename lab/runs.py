@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lab import manifest
-from lab.config import ExperimentConfig, defaults
+from lab.checks import flag
+from lab.config import ExperimentConfig, defaults, differences
 from lab.console import say
 from lab.errors import UserError, readable
 from lab.files import check_kinds, read_table
@@ -220,14 +221,23 @@ def train_missing(wanted: Sequence[C], train: Callable[[C], Any]) -> list[Finish
     command = manifest.command_line()
     for number, config in enumerate(wanted, start=1):
         assert config.name is not None
-        finished = _is_finished(runs_dir() / config.app / config.name)
-        say(f"run {number}/{len(wanted)}, {config.name}" + (": finished before" if finished else ""))
+        folder = runs_dir() / config.app / config.name
+        finished = _is_finished(folder)
+        before = f": finished before{_other_options(config, folder)}" if finished else ""
+        say(f"run {number}/{len(wanted)}, {config.name}{before}")
         if not finished:
             with continued_by(command):
                 train(config)
             gc.collect()  # a training ends in cycles that hold its data: gigabytes, after a few runs
     names = {config.name for config in wanted}
     return [run for run in finished_runs(type(wanted[0])) if run.name in names]
+
+
+def _other_options(config: ExperimentConfig, folder: Path) -> str:
+    """What was asked for when a finished run was trained and is not now, as words."""
+    changed = differences(config, read_table(folder / "config.yaml"))
+    listing = ", ".join(f"{flag(key)} was {then}, now {now}" for key, (now, then) in changed.items())
+    return f" with other options ({listing}); under another name it is trained with these" if listing else ""
 
 
 def _is_finished(folder: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.config import defaults
+from lab.config import defaults, write_yaml
 from lab.demo.config import TrainConfig
 from lab.errors import UserError
 from lab.files import write_json, write_text
@@ -107,6 +107,19 @@ def test_what_a_training_held_is_gone_before_the_next_one_begins(tmp_path, monke
 
     assert len(train_missing([TrainConfig(name="a"), TrainConfig(name="b", seed=1)], train)) == 2
     assert len(held) == 2
+
+
+def test_a_finished_run_with_other_options_than_those_asked_for_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MONARCH_RUNS", str(tmp_path))
+    folder = tmp_path / TrainConfig.app
+    for name in ("a", "b"):
+        write_json(folder / name / "manifest.json", {"status": "finished"})
+        write_yaml(TrainConfig(name=name), folder / name / "config.yaml")
+    train_missing([TrainConfig(name="a"), TrainConfig(name="b", lr=0.25)], pytest.fail)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "run 1/2, a: finished before"
+    assert second.startswith("run 2/2, b: finished before with other options (--lr was ")
+    assert second.endswith("now 0.25); under another name it is trained with these")
 
 
 @pytest.mark.parametrize("value", [None, 0])
