@@ -1,6 +1,7 @@
 """`python -m pde.table`: train every model of a problem under one budget, and write the table."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from lab.cli import main
@@ -8,6 +9,7 @@ from lab.config import run_of_table
 from pde.config import EvalConfig, TableConfig, TrainConfig
 from pde.models import MODELS, comparison
 from pde.models.options import CARRIED, designed
+from pde.problems import OWN
 
 
 def table(config: TableConfig) -> None:
@@ -30,6 +32,8 @@ def planned(config: TableConfig) -> Iterator[TrainConfig]:
     problem = config.about
     for case in _cases(config):
         named = problem.name if case is None else problem.case_name(*case.values())
+        if problem.name == OWN:  # each file has runs of its own
+            named = f"{named}-{Path(str(config.data)).stem}"
         for row, (model, options, others) in _rows(config).items():
             for seed in range(config.seeds if config.ablation or row in config.seeded_models else 1):
                 own = {

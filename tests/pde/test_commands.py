@@ -178,7 +178,7 @@ def test_an_ablation_on_a_line_leaves_out_what_a_line_has(workplace):
     np.savez("line.npz", u=np.random.default_rng(0).standard_normal((8, 5, 16)))
     words = ["--data", "line.npz", "--periodic", "x", "--preset", "smoke", "--ablation", "true"]
     wanted = list(planned(table_options(*words)))
-    parts = [options.name.removeprefix("table-own-mno") for options in wanted]
+    parts = [options.name.removeprefix("table-own-line-mno") for options in wanted]
     assert parts == [
         "-seed0",
         *(f"-without-{part}-seed0" for part in ("coordinates", "cells", "learning")),
