@@ -106,7 +106,8 @@ class PlainArrays(Source):
         numbers_alone = {name: float(each[()]) for name, each in arrays.items() if each.shape == ()}
         step = numbers_alone.pop("dt", None)
         times = times_of(coordinates["time"][0] if "time" in coordinates else None, first.get("time", 1))
-        units = {axis: unit for axis, (_, unit) in coordinates.items() if unit}
+        # NetCDF counts time from a date, "hours since 1979-01-01", of which only the hours are a unit.
+        units = {axis: unit.partition(" since ")[0] for axis, (_, unit) in coordinates.items() if unit}
         for name in self._order:
             if arrays[name].unit:
                 units |= dict.fromkeys(self._names([name], arrays), arrays[name].unit)

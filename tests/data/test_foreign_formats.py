@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from scipy.io import savemat
+from scipy.io import netcdf_file, savemat
 
 from data.fields.__main__ import convert, info, show
 from data.fields.geometry import Box, Line, Sphere
@@ -32,6 +32,7 @@ from tests.data.field_files import (
     write_groups,
     write_line,
     write_matlab_darcy,
+    write_netcdf3,
     write_npy,
     write_well,
     write_zarr,
@@ -268,6 +269,13 @@ def test_fields_that_are_left_out_may_have_units_and_symmetries(tmp_path: Path) 
         file.attrs.update({"periodic": "x,y", "units": "u=m,v=s", "keeps": "mirror x:v,mirror y:u"})
     layout = open_fields(tmp_path / "own.h5", told=Told(fields="u")).source.layout
     assert (layout.units, layout.symmetries) == ({"u": "m"}, ("mirror y:u",))
+
+
+def test_times_that_count_from_a_date_have_the_unit_before_it(tmp_path: Path) -> None:
+    path, _ = write_netcdf3(tmp_path)
+    with netcdf_file(path, "a") as file:
+        file.variables["time"].units = "hours since 1979-01-01 00:00"
+    assert open_fields(path).units["time"] == "hours"
 
 
 def test_arrays_are_read_in_the_order_that_is_told(tmp_path: Path) -> None:
