@@ -10,6 +10,7 @@ def train(config: TrainConfig) -> dict[str, float]:
     import torch
 
     from lab.budget import Budget
+    from lab.checks import flag
     from lab.console import say
     from lab.run import Run
     from lab.trainer import fit, prepare
@@ -23,6 +24,10 @@ def train(config: TrainConfig) -> dict[str, float]:
 
         say(summary(split.train))
         spread(split.train).print()
+    case = config.about.case
+    if case is not None and case not in split.train.parameters:
+        told = f"tables take it for {getattr(config, case):g}, by {flag(case)}"
+        say(f"{split.train.path} does not tell its {case}; {told}")
     samples, validation = split.load(split.train), split.load(split.validation).dataset()
     if isinstance(samples, OnDemand):
         size = split.train.nbytes / 2**30

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from data.fields.generator import generate
 from data.fields.geometry import Sphere
+from data.fields.reader import open_fields
 from data.navier_stokes.config import GenerateConfig
 from lab import cli
 from lab.cli import run
@@ -264,6 +266,17 @@ def test_mistakes_get_one_sentence_and_status_2(words, sentence, workplace, caps
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1
+
+
+def test_a_viscosity_that_the_file_does_not_tell_is_said(train_flow, make_flow, workplace, capsys):
+    fields = open_fields(make_flow())
+    told = {"u": fields.load()[..., 0].numpy(), "t": fields.times.numpy()}
+    savemat("ns_data_V100_N10_T13.mat", told)
+    words = ["--model", "fno", "--width", "4", "--modes", "3"]
+    assert train_flow(*words, "--data", "ns_data_V100_N10_T13.mat") == 0
+    assert "does not tell its nu; tables take it for 0.01, by --nu" in capsys.readouterr().out
+    assert train_flow(*words) == 0
+    assert "does not tell" not in capsys.readouterr().out
 
 
 def test_foreign_data_file_is_refused(workplace, capsys):
