@@ -73,7 +73,7 @@ class LinearOperator(nn.Module, ABC):
     @property
     def num_parameters(self) -> int:
         """Real numbers trained; a complex entry counts as two."""
-        return sum(p.numel() for p in self.parameters())
+        return sum(p.numel() * (2 if p.is_complex() else 1) for p in self.parameters())
 
     def forward(self, x: Tensor) -> Tensor:
         """A x, on the last axes of x."""

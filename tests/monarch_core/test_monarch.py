@@ -188,6 +188,15 @@ def test_a_complex_dtype_converts_the_numbers_that_are_stored_as_pairs(assert_cl
     assert_close(F(x), torch.fft.fft(x), 1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:Complex modules are a new feature")
+def test_a_complex_entry_counts_as_two_parameters_however_it_is_stored():
+    M = Monarch(12)
+    real = M.num_parameters
+    assert (
+        M.to(torch.complex64).num_parameters == 2 * real == Monarch(12, dtype=torch.complex64).num_parameters
+    )
+
+
 def test_a_large_operator_has_no_dense_form():
     M = Monarch(4096).eval()
     with torch.no_grad():
