@@ -50,7 +50,11 @@ class Run:
         """Make the folder that `config` names, or take it up again where `config.resume` says so."""
         name = config.name
         if name is None:
-            name = os.environ.get(_NAME_FOR_CHILDREN) or _fresh_name(config)
+            name = os.environ.get(_NAME_FOR_CHILDREN)
+        if name is None and config.resume and _launcher_job() is None:
+            raise UserError("--resume needs --name: which run to continue, or to begin if there is none.")
+        if name is None:
+            name = _fresh_name(config)
         run = cls(runs_dir() / config.app / plain_name(name, "--name"), replace(config, name=name))
         # Processes that Lightning launches repeat this command and must find the same folder.
         os.environ[_NAME_FOR_CHILDREN] = name

@@ -138,6 +138,12 @@ def test_the_command_that_continues_a_run_can_be_typed_whatever_its_name(workpla
         assert shlex.split(run.resume_command())[-2] == str(run.folder / "config.yaml")
 
 
+def test_to_resume_a_run_takes_its_name(workplace):
+    with pytest.raises(UserError, match="--resume needs --name"):
+        demo("--resume")
+    assert not (workplace / "runs").exists()
+
+
 def test_a_run_that_failed_and_was_resumed_has_no_error(workplace):
     config = TrainConfig(name="one", resume=True)
     with pytest.raises(OSError, match="the disk"), Run.open(config, {}) as run:
