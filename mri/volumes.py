@@ -1,5 +1,6 @@
 """Volumes as files: NIfTI and DICOM in millimetres and the right way up, BART and NumPy as numbers."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -41,12 +42,17 @@ def export(results: Sequence[Result], scans: Sequence[Scan], kind: Kind, folder:
                 mask = evaluation_masks([scan], result.acc, kind)[scan.scan_id]
                 predictor = result.predictor(scan)
                 images = np.abs(predictor.reconstruct(scan, mask))
-                words = [scan.scan_id, *result.label.replace(",", "").split(), f"acc{result.acc:g}"]
-                words += [f"n{result.num_train}"] if result.num_train else []
-                name = f"{'-'.join(words)}.nii.gz"
-                paths.append(write_nifti(folder / name, np.moveaxis(images, 0, -1), scan))
+                path = folder / f"{scan.scan_id}-{_words(result)}.nii.gz"
+                paths.append(write_nifti(path, np.moveaxis(images, 0, -1), scan))
                 progress.advance()
     return paths
+
+
+def _words(result: Result) -> str:
+    """A row in the name of a file: its label may quote what somebody called their data."""
+    words = [*result.label.replace(",", "").split(), f"acc{result.acc:g}"]
+    words += [f"n{result.num_train}"] if result.num_train else []
+    return re.sub(r'[/\\:*?"<>|]', "-", "-".join(words))
 
 
 def ending_of(path: str | Path) -> str:

@@ -11,6 +11,7 @@ from mri.metrics import METRICS
 from mri.report import _runs
 from mri.scores import Result
 from mri.tables import paired_table, results_tables, seeds_table
+from mri.volumes import _words
 
 
 def rows(*values: float) -> list[dict]:
@@ -62,6 +63,11 @@ def test_the_page_has_the_runs_of_every_acceleration_each_once():
         "MCS, N = 1, acceleration 2, 4": ["mcs"],
     }
     assert list(_runs(results[:1])) == ["mSENSE, N = 1"]
+
+
+def test_the_name_of_a_volume_leads_nowhere_else():
+    result = Result("msense, data head/neck 1a2b", "msense", 2.5, 3, {})
+    assert _words(result) == "msense-data-head-neck-1a2b-acc2.5-n3"
 
 
 def test_differences_are_of_the_scans_that_both_know():
