@@ -191,7 +191,9 @@ def noise_level(kspace: Tensor, mask: Tensor) -> Tensor:
     last = mask.flatten(1).sum(1, keepdim=True) // OUTER
     edge = radius.sort(descending=True).values.gather(1, last)
     outer = mask.flatten(1) & (radius >= edge)
-    energy = kspace.abs().square().mean(1).flatten(1)
+    power = kspace.abs().square()
+    coils = (power.flatten(2).amax(2) > 0).to(power.dtype).mean(1)  # a batch gives some slices empty ones
+    energy = power.mean(1).flatten(1) / coils.clamp_min(1e-6)[:, None]
     return ((energy * outer).sum(1) / outer.sum(1).clamp_min(1)).sqrt()
 
 

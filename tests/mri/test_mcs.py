@@ -191,6 +191,13 @@ def test_noise_level_is_that_of_the_outer_samples():
     assert (found / 10 - 1).abs().max() < 0.05
 
 
+def test_coils_that_a_batch_adds_do_not_lower_the_noise_level():
+    torch.manual_seed(0)
+    kspace, mask = torch.randn(1, 4, 20, 16, dtype=torch.complex128), torch.rand(1, 20, 16) < 0.5
+    filled = torch.cat((kspace, torch.zeros_like(kspace)), 1)
+    assert torch.equal(noise_level(filled, mask), noise_level(kspace, mask))
+
+
 def test_scale_and_phase_of_the_data_come_out_as_they_went_in(problem):
     given, method = problem(PLANE), disturbed()
     image = method(*given.inputs)
