@@ -98,3 +98,9 @@ def test_records_become_pages_with_links_of_the_site(root):
     assert "`results/pde-0.1/per_sample.csv`" in page
     assert "](../../pde.md" in page
     assert records.as_page("pde", "as it is") == "as it is"
+
+
+def test_every_campaign_has_a_page(root):
+    campaigns = {readme.parent.name for readme in root.glob("results/*/README.md")}
+    pages = {page.stem for page in root.glob("docs/results/records/*.md")} - {"index"}
+    assert campaigns and pages == campaigns
