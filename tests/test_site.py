@@ -103,4 +103,5 @@ def test_records_become_pages_with_links_of_the_site(root):
 def test_every_campaign_has_a_page(root):
     campaigns = {readme.parent.name for readme in root.glob("results/*/README.md")}
     pages = {page.stem for page in root.glob("docs/results/records/*.md")} - {"index"}
-    assert campaigns and pages == campaigns
+    assert campaigns
+    assert pages == campaigns
