@@ -56,7 +56,8 @@ def test_every_problem_goes_from_data_to_table(problem, train_fields, evaluation
     assert 'id="picture-0-0"' in (results / "report.html").read_text()
     lines = (results / "table.csv").read_text().splitlines()
     assert lines[0].startswith(f"model,parameters,{problem},{problem}_se,{problem}_n")
-    assert [line.split(",")[0] for line in lines[1:]] == ["mno", "lfno", "fno"]
+    names = [row[0] for row in csv.reader(lines[1:])]
+    assert names == [f"mno, start {right}", f"lfno, start {right}", "fno"]
     data = read_json(workplace / "runs" / "pde" / "mno" / "manifest.json")["data"]
     assert data["problem"] == problem
     assert data["samples"] == {"train": [0, 4], "validation": [4, 6], "test": [6, 8]}
