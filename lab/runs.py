@@ -234,10 +234,12 @@ def train_missing(wanted: Sequence[C], train: Callable[[C], Any]) -> list[Finish
 
 
 def _other_options(config: ExperimentConfig, folder: Path) -> str:
-    """What was asked for when a finished run was trained and is not now, as words."""
+    """Options that a finished run was trained with and that are not those asked for now, as words."""
     changed = differences(config, read_table(folder / "config.yaml"))
     listing = ", ".join(f"{flag(key)} was {then}, now {now}" for key, (now, then) in changed.items())
-    return f" with other options ({listing}); under another name it is trained with these" if listing else ""
+    return (
+        f" with other options ({listing}); a run of another name would have those of now" if listing else ""
+    )
 
 
 def _is_finished(folder: Path) -> bool:

@@ -113,7 +113,7 @@ class Monarch(LinearOperator):
         if not fit or 0 in (*R.shape, *L.shape):
             raise ValueError(
                 "the factors of a Monarch operator are R (K, J, r, I) and L (J, O, K, r) with the same K, J "
-                f"and r, nothing of it 0; got R {tuple(R.shape)} and L {tuple(L.shape)}."
+                f"and r, all of them at least 1; got R {tuple(R.shape)} and L {tuple(L.shape)}."
             )
         dtype = torch.promote_types(R.dtype, L.dtype)
         K, J, r, I = R.shape

@@ -55,7 +55,7 @@ def product(A: Tensor, B: Tensor) -> Tensor:
     >>> torch.allclose(product(A, B), torch.view_as_real(expected), atol=1e-5)
     True
     """
-    # Of the meta device autocast knows nothing.
+    # Asking autocast about the meta device is an error.
     if traced() or A.is_meta or torch.is_autocast_enabled(A.device.type):
         return _product(A, B, complex_kernels(A))
     made: Tensor = _Product.apply(A, B, complex_kernels(A))  # type: ignore[no-untyped-call]

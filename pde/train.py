@@ -26,8 +26,10 @@ def train(config: TrainConfig) -> dict[str, float]:
         spread(split.train).print()
     case = config.about.case
     if case is not None and case not in split.train.parameters:
-        told = f"tables take it for {getattr(config, case):g}, by {flag(case)}"
-        say(f"{split.train.path} does not tell its {case}; {told}")
+        value = getattr(config, case)
+        say(
+            f"{split.train.path} does not state its {case}; tables list it under {value:g}, from {flag(case)}"
+        )
     samples, validation = split.load(split.train), split.load(split.validation).dataset()
     if isinstance(samples, OnDemand):
         size = split.train.nbytes / 2**30

@@ -112,7 +112,7 @@ def _cost(row: Row, text: Corpus) -> Cost:
 def baseline(result: Result, results: Sequence[Result]) -> Result | None:
     """The row that a setting is compared with: equal in all else, and with its length decided by steps.
 
-    Of the blocks of Monarch matrices it has none, whatever its options say.
+    Its --blocks do not count: a dense model has none.
     """
     apart = TrainConfig.placement | {"seed", "setting", "minutes", "switch_at", "adapter_rank", "blocks"}
 

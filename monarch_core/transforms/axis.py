@@ -229,11 +229,10 @@ class AxisTransform(Transform):
 
 def real_dtype(dtype: torch.dtype | None, what: str) -> torch.dtype:
     """`dtype`, or the default one, for tables whose complex numbers are pairs of real ones."""
-    if checked_dtype(dtype, False, what).is_complex:
-        raise TypeError(
-            f"{what} has pairs of real numbers; got dtype={dtype}. Pass {dtype and dtype.to_real()}."
-        )
-    return checked_dtype(dtype, False, what)
+    found = checked_dtype(dtype, False, what)
+    if found.is_complex:
+        raise TypeError(f"{what} has pairs of real numbers; got dtype={found}. Pass {found.to_real()}.")
+    return found
 
 
 def stays_because(start: Start, learn: Sequence[Learn]) -> str | None:

@@ -119,7 +119,7 @@ def test_a_finished_run_with_other_options_than_those_asked_for_is_named(tmp_pat
     first, second = capsys.readouterr().out.splitlines()
     assert first == "run 1/2, a: finished before"
     assert second.startswith("run 2/2, b: finished before with other options (--lr was ")
-    assert second.endswith("now 0.25); under another name it is trained with these")
+    assert second.endswith("now 0.25); a run of another name would have those of now")
 
 
 @pytest.mark.parametrize("value", [None, 0])

@@ -119,7 +119,7 @@ MISUSES = {
     "factors of nothing": (
         lambda: mc.Monarch.from_factors(torch.ones(0, 2, 1, 3), torch.ones(2, 3, 0, 1)),
         ValueError,
-        "nothing of it 0",
+        "all of them at least 1",
     ),
     "MM* of matrices": (
         lambda: mc.MMStar(torch.eye(3), torch.eye(3), torch.eye(3)),

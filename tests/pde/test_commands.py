@@ -275,7 +275,7 @@ def test_a_viscosity_that_the_file_does_not_tell_is_said(train_flow, make_flow, 
     savemat("ns_data_V100_N10_T13.mat", told)
     words = ["--model", "fno", "--width", "4", "--modes", "3"]
     assert train_flow(*words, "--data", "ns_data_V100_N10_T13.mat") == 0
-    assert "does not tell its nu; tables take it for 0.01, by --nu" in capsys.readouterr().out
+    assert "does not state its nu; tables list it under 0.01, from --nu" in capsys.readouterr().out
     assert train_flow(*words) == 0
     assert "does not tell" not in capsys.readouterr().out
 
